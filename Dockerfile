@@ -14,7 +14,7 @@ FROM python:3.11-slim
 RUN useradd --uid 10001 --create-home meridian \
     && install -d -o meridian -g meridian /var/lib/meridian
 COPY --from=build /opt/meridian /opt/meridian
-USER meridian
+USER 10001
 WORKDIR /home/meridian
 ENV PATH=/opt/meridian/bin:$PATH PYTHONUNBUFFERED=1
 VOLUME /var/lib/meridian

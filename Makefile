@@ -7,12 +7,13 @@ SEED   ?= 1
 SECONDS ?= 60
 ENGINES ?= local
 WORKERS ?= 2
+SOAK_S ?= 1800
 LISTEN ?= 127.0.0.1:7432
 DATA   ?= ./data
 # Tests start servers hundreds of times: compiled modules are kept, whatever the environment says.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup run test check fmt lint types layers formatted spark sim replay crash faults readers failover docs sqldiff writing definitions sqlfuzz locks clients security bench demo
+.PHONY: help setup run test check fmt lint types layers formatted spark sim replay crash faults readers failover docs sqldiff writing definitions sqlfuzz locks clients security visible soak bench demo
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -63,6 +64,9 @@ readers: setup ## a thousand transactions with crashes, then every table and ver
 failover: setup ## several coordinators: paused, cut off, killed, one after the other
 	$(BIN)/pytest -m "slow or not slow" tests/resilience/failover
 
+soak: setup ## 64 clients of all kinds that cancel, vanish and stall, on one server: SOAK_S=1800
+	$(BIN)/python -m tests.resilience.soak --seconds $(SOAK_S) $(ARGS)
+
 docs: setup ## write docs/reference/sql.md from the function table
 	$(BIN)/python -m sql.function_list > docs/reference/sql.md
 
@@ -80,6 +84,9 @@ sqlfuzz: setup ## random queries beside a PostgreSQL: SECONDS=60 ENGINES=local,s
 
 security: setup ## log-ins and TLS by hostile clients; what is wrong with a log-in cannot be told by time
 	$(BIN)/pytest -m "(slow or not slow) and not spark" tests/security/doors tests/unit/authentication tests/postgres/authentication
+
+visible: setup ## a real Prometheus scrapes a server under load, and is asked for every alert
+	$(BIN)/pytest -m "slow or not slow" tests/session/monitoring tests/session/deployment
 
 clients: setup ## run suites of clients on PostgreSQL and Meridian: SUITES="python node" ARGS=--write
 	$(BIN)/python -m tests.clients.suites $(SUITES) $(ARGS)

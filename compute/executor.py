@@ -34,6 +34,10 @@ class EngineUnavailable(Exception):
     """The engine died or has not started; nothing is known except that it did not answer."""
 
 
+class NoExecutors(EngineUnavailable):
+    """The engine is there, and the machines that would compute for it are not."""
+
+
 @dataclass(frozen=True, slots=True)
 class Run:
     """One execution. `inputs` has every relation that the plan scans; `parameters` $1 first."""

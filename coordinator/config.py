@@ -24,6 +24,8 @@ from pathlib import Path
 from typing import Final, TypeAlias
 from urllib.parse import SplitResult, parse_qs, urlsplit
 
+from compute.spark.allowed_conf import refused_conf
+
 Scalar: TypeAlias = str | int | float | bool
 
 PREFIX: Final = "MERIDIAN_"
@@ -82,6 +84,18 @@ class Settings:
     """Where a Java 17 or newer is; empty: JAVA_HOME, then the one that comes with Python."""
     spark_heap_mb: int = 2_048
     """Memory of the JVM. Larger: bigger joins without spilling."""
+    spark_driver_host: str = ""
+    """Under which name or address executors on other hosts reach this one."""
+    spark_driver_bind: str = ""
+    """The address that the driver listens on; empty: `spark_driver_host`."""
+    spark_driver_port: int = 0
+    """The port that executors connect to; 0: any free one."""
+    spark_executor_memory_mb: int = 0
+    """Memory of each executor of a cluster; 0: Spark's default, 1 GiB."""
+    spark_cores_max: int = 0
+    """Cores that the server takes of a cluster; 0: all that are free."""
+    spark_wait_s: float = 60.0
+    """How long a query waits for a cluster that has no executors; then it is 57P03."""
     local_memory_mb: int = _LOCAL_MEMORY_MB
     """Memory of the local engine; above it it spills. Larger: bigger joins without spilling."""
     local_threads: int = os.cpu_count() or 1
@@ -120,6 +134,8 @@ class Settings:
     stash_password_file: str = ""
     """The file with the password of a stash in PostgreSQL."""
     log_level: str = "info"
+    log_format: str = "text"
+    """`text`, or `json`: one object a record, with the names of PostgreSQL's jsonlog."""
     connections_max: int = 200
     """Sessions at once; each costs some 100 kB, and what it runs."""
     superuser_reserved_connections: int = 3
@@ -162,6 +178,8 @@ class Settings:
     statement_statistics: bool = True
     """Whether statements, and what they do to tables, are counted (pg_stat_statements)."""
     variables: Mapping[str, str] = field(default_factory=dict[str, str])
+    spark_conf: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    """More settings of Spark, by its own names: those of `spark/allowed_conf.py`."""
     is_password_shown: bool = False
     """Whether the stash's password stood on the command line, where everybody can read it."""
     first_password: str = field(default="", repr=False)
@@ -220,13 +238,18 @@ def _split_address(name: str, listen: str) -> tuple[str, int]:
     return host.removeprefix("[").removesuffix("]"), int(port)
 
 
-_NOT_OPTIONS: Final = ("variables", "first_password", "is_password_shown")
+_NOT_OPTIONS: Final = ("variables", "spark_conf", "first_password", "is_password_shown")
 _TYPES: Final[Mapping[str, type]] = {
     item.name: type(item.default) for item in fields(Settings) if item.name not in _NOT_OPTIONS
 }
 _MAY_BE_ZERO: Final = frozenset(
-    {"auth_delay_ms", "superuser_reserved_connections", "reserved_connections"}
-)
+    {
+        "auth_delay_ms", "superuser_reserved_connections", "reserved_connections",
+        *("spark_driver_port", "spark_executor_memory_mb", "spark_cores_max"),
+    }
+)  # fmt: skip
+_SPARK_CONF: Final = "spark_conf."
+
 _GONE: Final = {
     "trust_remote": 'the setting "trust_remote" is gone: write "host all all ADDRESS trust" into a'
     " file, and name it with hba_file"
@@ -244,7 +267,7 @@ def load(
     }
     first_password = _first_password(from_environment)
     path = flags.get("config") or from_environment.pop("config", None)
-    values, variables = _read_file(Path(path)) if path else ({}, {})
+    values, variables, spark_conf = _read_file(Path(path)) if path else ({}, {}, {})
     for name, value in from_environment.items():
         if name not in _TYPES:
             unknown = f"unknown environment variable {PREFIX}{name.upper()}"
@@ -257,6 +280,8 @@ def load(
             raise SettingsError(f'--set takes name=value, not "{text}"')
         if name in _TYPES:
             values[name] = value
+        elif name.startswith(_SPARK_CONF):
+            spark_conf[name.removeprefix(_SPARK_CONF)] = value
         elif name in _GONE:
             raise SettingsError(_GONE[name])
         else:
@@ -267,6 +292,7 @@ def load(
     settings = Settings(
         **typed,  # type: ignore[arg-type]  # typed by _typed
         variables=variables,
+        spark_conf=spark_conf,
         first_password=first_password,
         is_password_shown=_has_password(flags.get("stash", ""), *sets),
     )
@@ -320,7 +346,8 @@ def read_secret(path: Path) -> str:
         raise SettingsError(f"cannot read {path}: it is not UTF-8") from error
 
 
-def _read_file(path: Path) -> tuple[dict[str, Scalar], dict[str, str]]:
+def _read_file(path: Path) -> tuple[dict[str, Scalar], dict[str, str], dict[str, str]]:
+    """The settings, the variables, and the settings of Spark."""
     import tomllib
 
     try:
@@ -329,14 +356,17 @@ def _read_file(path: Path) -> tuple[dict[str, Scalar], dict[str, str]]:
         raise SettingsError(f"cannot read {path}: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingsError(f"cannot read {path}: {error}") from error
-    variables = content.pop("variables", {})
-    if not isinstance(variables, dict):
-        raise SettingsError(f"{path}: variables must be a table")
+    variables, spark_conf = content.pop("variables", {}), content.pop("spark_conf", {})
+    if not isinstance(variables, dict) or not isinstance(spark_conf, dict):
+        raise SettingsError(f"{path}: variables and spark_conf must be tables")
     for name in content:
         if name not in _TYPES:
             unknown = f'{path}: unknown setting "{name}"'
             raise SettingsError(_GONE.get(name, unknown))
-    return content, {str(name): str(value) for name, value in variables.items()}
+    tables = [
+        {str(name): str(value) for name, value in one.items()} for one in (variables, spark_conf)
+    ]
+    return content, tables[0], tables[1]
 
 
 def _typed(name: str, value: object) -> Scalar:
@@ -402,7 +432,29 @@ def _check(settings: Settings) -> None:
         raise SettingsError("spark_start must be eager, lazy or off")
     if settings.log_level not in ("debug", "info", "warning", "error"):
         raise SettingsError("log_level must be debug, info, warning or error")
+    if settings.log_format not in ("text", "json"):
+        raise SettingsError("log_format must be text or json")
+    _check_cluster(settings)
     _check_variables(settings.variables)
+
+
+def _check_cluster(settings: Settings) -> None:
+    """What is for a cluster needs one; of Spark's own settings only some may be given."""
+    for name in (
+        "spark_driver_host", "spark_driver_bind", "spark_driver_port", "spark_executor_memory_mb",
+        "spark_cores_max",
+    ):  # fmt: skip
+        if getattr(settings, name) and not settings.has_spark_cluster:
+            raise SettingsError(f"{name} is for a cluster: name one with spark_master")
+    if settings.spark_driver_bind and not settings.spark_driver_host:
+        raise SettingsError("spark_driver_bind needs spark_driver_host")
+    if settings.spark_driver_port > 65_535:
+        raise SettingsError("spark_driver_port must be at most 65535")
+    refused = refused_conf(settings.spark_conf)
+    if refused is not None:
+        raise SettingsError(
+            f'spark_conf takes no "{refused}": docs/operations.md lists what it takes'
+        )
 
 
 def _check_access(settings: Settings) -> None:

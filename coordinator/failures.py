@@ -14,7 +14,7 @@ import errno
 import logging
 from typing import Final
 
-from compute.executor import EngineUnavailable
+from compute.executor import EngineUnavailable, NoExecutors
 from sql.errors import SqlError, statement_too_complex
 from storage.errors import Fenced, ForeignWriter, Indeterminate, StorageError
 
@@ -60,6 +60,12 @@ def _is_disk_full(error: BaseException) -> bool:
 def engine_failure(error: EngineUnavailable) -> SqlError:
     """The engine did not answer."""
     log.warning("engine unavailable: %s", error)
+    if isinstance(error, NoExecutors):
+        return SqlError(
+            "57P03",
+            "the Spark cluster has no executors",
+            hint="The server's log says what executors need; the statement may be repeated.",
+        )
     return SqlError(
         "57P03",
         "the query engine is not available",

@@ -53,6 +53,10 @@ from storage.types import FIRST_TIMESTAMP, ShardId, Source, Timestamp, inline_ts
 
 _NO_FILES: Final = FileMap()
 
+COMPARED_MAX: Final = 4
+"""Commits of a source whose deletes are compared with all before one by one; then all that is dead
+is put together. Larger: many changes at once cost more. Smaller: few at a time do."""
+
 
 @dataclass(frozen=True, slots=True)
 class FilePlaces:
@@ -213,20 +217,23 @@ class _DeadRows:
         self._before = before
         self._history = history
         """All deletes since `before`, in order."""
-        self._earlier: dict[Source, list[BitMap64]] | None = None
+        self._deletes: dict[Source, list[BitMap64]] | None = None
+        """By source, all so far: those before the first commit that was asked for, too."""
+        self._asked: dict[Source, int] = {}
         self._dead: dict[Source, BitMap64] = {}
 
     def newly_dead(self, ts: Timestamp, gone: Deletes) -> dict[Source, BitMap64]:
         """Rows of a commit's deletes that were there until then. Called for all commits that delete
         rows, in order, from some commit on.
         """
-        if gone and self._earlier is None:
-            self._earlier = self._deletes_until(ts)
+        if not gone:
+            return {}
+        if self._deletes is None:
+            self._deletes = self._deletes_until(ts)
         newly: dict[Source, BitMap64] = {}
         for source, rows in gone.items():
-            dead = self._dead_rows(source)
-            newly[source] = rows - dead
-            dead |= rows
+            newly[source] = self._without_dead(source, rows, self._deletes)
+            self._deletes.setdefault(source, []).append(rows)
         return newly
 
     def _deletes_until(self, ts: Timestamp) -> dict[Source, list[BitMap64]]:
@@ -238,15 +245,24 @@ class _DeadRows:
                 earlier.setdefault(source, []).append(rows)
         return earlier
 
-    def _dead_rows(self, source: Source) -> BitMap64:
-        """A bitmap of its own for each source: it is changed in place."""
-        known = self._dead.get(source)
-        if known is None:
-            live = self._before.get(source)
-            before = BitMap64() if live is None else live.deleted
-            earlier = (self._earlier or {}).get(source, [])
-            known = self._dead[source] = BitMap64.union(BitMap64(), before, *earlier)
-        return known
+    def _without_dead(
+        self, source: Source, rows: BitMap64, deletes: Mapping[Source, list[BitMap64]]
+    ) -> BitMap64:
+        """A subscriber asks for one commit, which deletes few rows of much that is dead: nothing is
+        put together for it.
+        """
+        dead = self._dead.get(source)
+        if dead is not None:
+            left = rows - dead
+            dead |= rows
+            return left
+        earlier = deletes.get(source, [])
+        live = self._before.get(source)
+        before = BitMap64() if live is None else live.deleted
+        self._asked[source] = asked = self._asked.get(source, 0) + 1
+        if asked > COMPARED_MAX:
+            self._dead[source] = BitMap64.union(BitMap64(), before, *earlier, rows)
+        return BitMap64.difference(rows, before, *earlier)
 
 
 def _net_change(

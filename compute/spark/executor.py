@@ -26,7 +26,7 @@ from typing import Final, TypeVar
 import pyarrow as pa
 
 from compute.arrow import batch_schema
-from compute.executor import EngineUnavailable, Run
+from compute.executor import EngineUnavailable, NoExecutors, Run
 from compute.scan import (
     RowReader,
     deleted_row_count,
@@ -35,6 +35,7 @@ from compute.scan import (
     row_count_bound,
     view_bytes,
 )
+from compute.spark.cluster import ClusterWatch, StartWatch, executor_count
 from compute.spark.errors import JvmDied, translating_errors
 from compute.spark.jvm import Jvm, JvmSettings
 from compute.spark.relations import Relations
@@ -80,6 +81,18 @@ class SparkEngine:
     jvm: Jvm
     lanes: Mapping[SessionPoolName, SessionPool]
     control: Threads
+    wait_s: float | None
+    """How long a query waits for executors; None: there is no cluster."""
+
+    def watch(self) -> ClusterWatch | None:
+        """For one query: it does not wait for ever for executors."""
+        if self.wait_s is None:
+            return None
+        return ClusterWatch(self._executors, self.control, wait_s=self.wait_s)
+
+    def _executors(self) -> int:
+        with translating_errors(self.jvm):
+            return executor_count(self.lanes[SessionPoolName.SMALL].session.context)
 
     def cancel(self, query: PooledQuery) -> None:
         """Cancel a query's jobs, now or when they are submitted; does not wait."""
@@ -114,6 +127,8 @@ class SparkExecutor:
             shutil.rmtree(directory, ignore_errors=True)
             directory.mkdir(parents=True, mode=0o700)
         write_scheduler_pools(settings)
+        cluster = settings.cluster
+        self._start = None if cluster is None else StartWatch(cluster.wait_s)
         self._readers = Threads(READERS, "spark-results")
         self._supervisor: JvmSupervisor[SparkEngine] = JvmSupervisor(
             JvmSettings(
@@ -161,7 +176,8 @@ class SparkExecutor:
             raise not_supported("reading ctid or xmin on this engine", None)
         for attempt in (1, 2):
             generation = self._supervisor.current()
-            engine = await asyncio.shield(asyncio.wrap_future(generation.ready))
+            start = asyncio.wrap_future(generation.ready)
+            engine = await (self._start.ready(start) if self._start else asyncio.shield(start))
             yielded = False
             try:
                 async with aclosing(self._answer(engine, run)) as batches:
@@ -234,8 +250,11 @@ class SparkExecutor:
         writing = asyncio.wrap_future(job)
         # If it fails after the client has gone, nobody wants to know.
         writing.add_done_callback(lambda done: done.cancelled() or done.exception())
+        watch = engine.watch()
         try:
             while True:
+                if watch is not None:
+                    await watch.check()
                 complete = writing.done()
                 if complete:
                     writing.result()
@@ -268,8 +287,14 @@ class SparkExecutor:
         """Open sessions on a new JVM and verify them (K1 of `spark/session.py`)."""
         with translating_errors(jvm):
             root = jvm.java.org.apache.spark.sql.classic.SparkSession.builder().getOrCreate()
+            if self._start is not None:
+                # Sessions are verified by jobs, too, which would wait for ever.
+                self._start.until_there(root.sparkContext())
             lanes = {name: self._lane(jvm, root, name) for name in SessionPoolName}
-        previous, engine = self._engine, SparkEngine(jvm, lanes, Threads(1, "spark-control"))
+        cluster = self._settings.cluster
+        wait_s = None if cluster is None else cluster.wait_s
+        previous = self._engine
+        engine = SparkEngine(jvm, lanes, Threads(1, "spark-control"), wait_s)
         if previous is not None:
             previous.close()
         self._engine = engine
@@ -297,9 +322,10 @@ class SparkExecutor:
 
 async def _finished(engine: SparkEngine, query: PooledQuery, future: "Future[R]") -> R:
     """The result of a query's work; the work is cancelled if nobody waits for it any more."""
+    watch, work = engine.watch(), asyncio.wrap_future(future)
     try:
-        return await asyncio.wrap_future(future)
-    except (asyncio.CancelledError, GeneratorExit):
+        return await (work if watch is None else watch.until(work))
+    except (asyncio.CancelledError, GeneratorExit, NoExecutors):
         engine.cancel(query)
         raise
 

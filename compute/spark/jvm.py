@@ -8,7 +8,8 @@ INVARIANTS
   J1  the JVM ends when this process ends, however it ends: the kernel kills it when the launching
       thread ends, and it exits by itself when its standard input closes. So `launch` must be called
       in a thread that lives as long as the JVM.
-  J2  it listens on loopback only, and its gateway wants the secret that it wrote for us alone.
+  J2  it listens on loopback only, but for executors on other hosts if the settings say so. Its
+      gateway wants the secret that it wrote for us alone.
   J3  settings travel in a file that only we can read, never on a command line.
 
 Not here: when to start again (`supervisor.py`), Spark's settings (`spark/session.py`).

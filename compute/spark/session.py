@@ -42,6 +42,32 @@ class SessionPoolName(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class ClusterSettings:
+    """Executors on other hosts. `driver_host`: how they reach this one; `wait_s`: how long a query
+    waits while there are none. 0 and empty: as Spark does by itself.
+    """
+
+    driver_host: str = ""
+    driver_bind: str = ""
+    driver_port: int = 0
+    executor_memory_mb: int = 0
+    cores_max: int = 0
+    wait_s: float = 60.0
+
+    def conf(self) -> dict[str, str]:
+        """As settings of Spark; without a host the driver is on loopback only."""
+        host = self.driver_host or LOOPBACK
+        conf = {"spark.driver.host": host, "spark.driver.bindAddress": self.driver_bind or host}
+        if self.driver_port:
+            conf["spark.driver.port"] = str(self.driver_port)
+        if self.executor_memory_mb:
+            conf["spark.executor.memory"] = f"{self.executor_memory_mb}m"
+        if self.cores_max:
+            conf["spark.cores.max"] = str(self.cores_max)
+        return conf
+
+
+@dataclass(frozen=True, slots=True)
 class SparkSettings:
     """How Spark runs. `directory` is the engine's own; `warehouse` has the shards' directories."""
 
@@ -52,12 +78,16 @@ class SparkSettings:
     heap_mb: int = 2048
     conf: Mapping[str, str] = field(default_factory=dict[str, str])
     """More settings of Spark, below the fixed ones: who sets a fixed one is ignored."""
+    cluster: ClusterSettings | None = None
+    """None: the driver computes by itself."""
     archive_directory: Path | None = None
     """Where the class archive is kept; None: `classes` in `directory`."""
     spool_bytes_max: int = 16 << 30
     """Files of one large result. PostgreSQL's temp_file_limit: above it 53400."""
     cores: int = field(default_factory=lambda: len(os.sched_getaffinity(0)))
 
+
+LOOPBACK: Final = "127.0.0.1"
 
 _PATTERN: Final = re.compile(r"[{}\[\]*?\\]")
 """Characters that Hadoop treats as a pattern in a path."""
@@ -163,14 +193,11 @@ _LANES: Final[Mapping[SessionPoolName, Mapping[str, str]]] = {
 
 def launch_conf(settings: SparkSettings) -> dict[str, str]:
     """The configuration that the JVM is launched with."""
-    local = {
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.host": "127.0.0.1",
-    }
+    cluster = ClusterSettings() if settings.cluster is None else settings.cluster
     pools = settings.directory / "pools.xml"
     return {
-        **(local if settings.master.startswith("local") else {}),
         **settings.conf,
+        **cluster.conf(),
         **_FIXED,
         "spark.master": settings.master,
         "spark.app.name": "meridian",

@@ -437,6 +437,11 @@ class VersionedCatalog:
         """The catalog as it was at `ts` (K1)."""
         return self._version(bisect.bisect_right(self._steps, ts, key=_step_ts) - 1)
 
+    def changes_after(self, ts: Timestamp) -> Iterable[tuple[Timestamp, Sequence[CatalogChange]]]:
+        """All DDL committed after `ts`, in order; no version is made for it."""
+        first = bisect.bisect_right(self._steps, ts, key=_step_ts)
+        return [(step.ts, step.changes) for step in self._steps[first:]]
+
     def put(self, ts: Timestamp, catalog: Catalog, changes: Iterable[CatalogChange]) -> None:
         """The newest version, true from `ts` on, and what made it of the one before."""
         self._remember(self._steps[-1].ts, self._current)

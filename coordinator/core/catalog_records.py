@@ -48,7 +48,7 @@ from sql.catalog.catalog import (
     Table,
     Timeline,
 )
-from sql.catalog.objects import Comment, Domain
+from sql.catalog.objects import Comment, Domain, StoredQuery
 from sql.catalog.stored_settings import SettingScope
 from sql.types.sql_type import Interval, SqlType, Value
 
@@ -153,6 +153,7 @@ def _encode_table(table: Table) -> dict[str, Json]:
         "parameters": table.parameters,
         "unlogged": table.unlogged,
         "unique_indexes": table.unique_indexes,
+        "query": None if table.query is None else asdict(table.query),
     }
 
 
@@ -195,6 +196,26 @@ def _decode_table(record: Mapping[str, Json]) -> Table:
         parameters=tuple(map(_text, cast("Sequence[Json]", record.get("parameters", ())))),
         unlogged=bool(record.get("unlogged", False)),
         unique_indexes=tuple(cast("Sequence[int]", record.get("unique_indexes", ()))),
+        query=_decode_query(record.get("query")),
+    )
+
+
+def _decode_query(record: Json) -> StoredQuery | None:
+    if record is None:
+        return None
+    body = _object(record)
+    relations = cast(
+        "Sequence[tuple[str, str, int, Sequence[str], Sequence[int]]]", body["relations"]
+    )
+    uses = cast("Sequence[tuple[int, int]]", body["uses"])
+    return StoredQuery(
+        _text(body["text"]),
+        tuple(
+            (schema, name, oid, tuple(names), tuple(numbers))
+            for schema, name, oid, names, numbers in relations
+        ),
+        tuple((oid, number) for oid, number in uses),
+        bool(body["is_populated"]),
     )
 
 

@@ -141,7 +141,7 @@ def _parts(table: Table) -> set[object]:
 def _of(there: _There, things: Iterable[Thing]) -> Iterator[BrokenReference]:
     """What these refer to and is not there."""
     for thing in things:
-        kind = "table" if isinstance(thing, Table) else thing.kind
+        kind = thing.kind
         found = _table(there, thing) if isinstance(thing, Table) else _object(there, thing)
         yield from (BrokenReference(f"{kind} {thing.qualified}", why) for why in found)
         for kept in stored_texts_of(thing):
@@ -187,6 +187,9 @@ def _table(there: _There, table: Table) -> Iterator[str]:
             yield f"constraint {name} is over a column that is not there"
     for key in table.foreign_keys:
         yield from _foreign_key(there, key)
+    view = table.materialized_view
+    if view is not None:
+        yield from _view(there, view)
     yield from (f"is clustered by column {n}, not there" for n in {*table.clustered} - {*numbers})
 
 

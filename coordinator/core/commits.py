@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from coordinator.core.catalog import VersionedCatalog
+from coordinator.core.change_streams.requests import end_altered
 from coordinator.core.completions import GroupCommitted, GroupFailed, GroupPassed
 from coordinator.core.effects import (
     CommitGroup,
@@ -22,7 +23,7 @@ from coordinator.core.effects import (
     Reply,
     WakeListeners,
 )
-from coordinator.core.group_commit import GatheredMembers
+from coordinator.core.group_commit import GatheredMembers, Group
 from coordinator.core.group_members import (
     GroupMember,
     PendingChange,
@@ -47,6 +48,7 @@ from coordinator.core.messages import (
     TakeLease,
     TransactionId,
 )
+from coordinator.core.short_writes.by_key import NOTHING_CHANGED
 from coordinator.core.state import CoreState, refuse
 from coordinator.core.transaction_buffers import orphaned_staged_files
 from coordinator.core.transactions import Transaction
@@ -204,6 +206,7 @@ def _group_committed(core: CoreState, token: Token, now: Timestamp) -> list[Effe
         core.catalog.put(ts, group.catalog, group.changes)
         core.maintenance.catalog_changed(len(group.changes))
         core.holds.defined(group.catalog)
+        end_altered(core, group.changes, ts)
         effects.append(PublishCatalog(group.changes, group.catalog))
     for shard, batch in group.commit.batches.items():
         before = core.shards[shard]
@@ -216,10 +219,8 @@ def _group_committed(core: CoreState, token: Token, now: Timestamp) -> list[Effe
     if group.notifying:
         effects += _notify(core, group.notifying)
     # Of what was launched, and of no earlier try (E3 of `short_writes`).
-    affected = group.affected
     effects += [
-        Reply(m.request, Committed(_reported_ts(m, ts), affected.get(m.request, 0)))
-        for m in group.members
+        Reply(m.request, _committed_reply(group, m, _reported_ts(m, ts))) for m in group.members
     ]
     for member in group.members:
         effects += _release_member(core, member, group.commit.batches)
@@ -235,6 +236,11 @@ def _notify(core: CoreState, members: Sequence[Transaction]) -> list[Effect]:
         assert txn.notifying is not None, "B1: only what a commit has sent is applied"
         woken += core.notifications.apply(txn.owner, txn.notifying)
     return [WakeListeners(tuple(woken))] if woken else []
+
+
+def _committed_reply(group: Group, member: GroupMember, ts: Timestamp) -> Committed:
+    answer = group.answers.get(member.request, NOTHING_CHANGED)
+    return Committed(ts, answer.affected, answer.returned)
 
 
 def _reported_ts(member: GroupMember, ts: Timestamp) -> Timestamp:
@@ -275,6 +281,7 @@ def catalog_published(core: CoreState, message: CatalogPublished, now: Timestamp
     """DDL of the system timeline: other timelines follow it (R5)."""
     core.catalog = VersionedCatalog.only(message.catalog)
     core.holds.defined(message.catalog)
+    end_altered(core, message.changes, Timestamp(core.oracle.read_ts() + 1))
     _create_shards(core, message.changes, core.oracle.read_ts(), now)
     return []
 
@@ -337,6 +344,7 @@ def disconnected(core: CoreState, message: Disconnected, now: Timestamp) -> list
                 txn.notifying = replace(txn.notifying, actions=())
             effects += abort(core, txn.id, now)
     core.notifications.forget(message.owner)
+    core.subscriptions.forget_owner(message.owner)
     return effects + release_session_locks(core, message.owner)
 
 

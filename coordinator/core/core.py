@@ -24,6 +24,11 @@ import pyarrow as pa
 from coordinator.core import commits, cuts
 from coordinator.core import scans as reading
 from coordinator.core.catalog import StaleCatalog
+from coordinator.core.change_streams.requests import (
+    change_subscription,
+    subscribers_tick,
+    wake_subscribers,
+)
 from coordinator.core.completions import (
     CeilingFailed,
     CeilingPersisted,
@@ -48,6 +53,7 @@ from coordinator.core.messages import (
     Advance,
     Begin,
     BeginStatement,
+    BeginSubscription,
     CancelLock,
     CatalogPublished,
     ChangeByKey,
@@ -60,6 +66,7 @@ from coordinator.core.messages import (
     Isolation,
     LockRows,
     Message,
+    MoveSubscription,
     NewTableId,
     Optimize,
     PinSnapshot,
@@ -82,8 +89,10 @@ from coordinator.core.messages import (
     TakeLease,
     TakeNotifications,
     TakeSnapshot,
+    TakeStep,
     Tick,
     TransactionId,
+    Unsubscribe,
     Vacuum,
     WriteRows,
 )
@@ -192,6 +201,7 @@ class Core:
             self._state.transactions,
             self._state.groups.counts,
             self._state.locks,
+            self._state.subscriptions,
         )
 
     def explain(
@@ -249,9 +259,8 @@ class Core:
                 return reading.scan(self._state, message)
             case ChangeInBlock() | ReadInBlock():
                 return answer_in_block(self._state, message)
-            case BeginStatement():
-                self._state.transactions[message.txn].begin_statement()
-                return []
+            case BeginStatement() | Advance():
+                return self._go_on(message)
             case AbortTransaction():
                 return commits.abort(self._state, message.txn, now)
             case GroupCommitted() | GroupPassed() | GroupFailed():
@@ -267,15 +276,14 @@ class Core:
                 return change_buffers(self._state, message)
             case ChangeCatalog():
                 return self._change_catalog(message)
-            case Advance():
-                self._state.transactions[message.txn].advance_to = message.ts
-                return []
             case CatalogPublished():
                 return commits.catalog_published(self._state, message, now) + self._advance(now)
             case TakeLease():
                 return commits.take_lease(self._state, message)
             case TakeNotifications():
                 return [Reply(message.request, self._state.notifications.take(message.owner))]
+            case BeginSubscription() | TakeStep() | MoveSubscription() | Unsubscribe():
+                return change_subscription(self._state, message, now)
             case RefreshSnapshot():
                 return refresh_snapshot(self._state, message)
             case NewTableId():
@@ -302,7 +310,7 @@ class Core:
     def _time_passes(self, message: Tidied | Tick, now: Timestamp) -> list[Effect]:
         if isinstance(message, Tidied):
             self._state.cutting.ended()
-        return self._advance(now)
+        return subscribers_tick(self._state, now) + self._advance(now)
 
     def _shut_down(self, message: ShutDown, now: Timestamp) -> list[Effect]:
         self._state.stopping = message.request
@@ -316,6 +324,14 @@ class Core:
         self._state.transactions[message.txn] = Transaction(
             message.txn, message.owner, message.isolation, message.read_only, message.staleness_us
         )
+        return []
+
+    def _go_on(self, message: BeginStatement | Advance) -> list[Effect]:
+        txn = self._state.transactions[message.txn]
+        if isinstance(message, BeginStatement):
+            txn.begin_statement()
+        else:
+            txn.advance_to = message.ts
         return []
 
     def _take_snapshot(self, message: TakeSnapshot, now: Timestamp) -> list[Effect]:
@@ -360,7 +376,7 @@ class Core:
         effects += commits.persist_ceiling(self._state, now)
         effects += self._state.maintenance.advance(now)
         effects += cuts.begin_cut_if_due(self._state, now)
-        return effects + self._stop()
+        return effects + wake_subscribers(self._state, now) + self._stop()
 
     def _leased(self, now: Timestamp) -> list[Effect]:
         """Go on if a lease was given back by who waits for a lock."""

@@ -57,8 +57,7 @@ def find_definition_conflict(bound: Catalog, own: Catalog, now: Catalog) -> str 
     ours, theirs = _delta(bound, own), _delta(bound, now)
     found = _below(ours, theirs, bound, own) or _below(theirs, ours, bound, now)
     if found is not None:
-        kind = "table" if isinstance(found, Table) else found.kind
-        return f'{kind} "{found.name}" was changed by a concurrent transaction'
+        return f'{found.kind} "{found.name}" was changed by a concurrent transaction'
     if _unsaid(bound, own, now) or _unsaid(bound, now, own):
         return "what something is said about was changed by a concurrent transaction"
     return None
@@ -102,6 +101,9 @@ def _rests(catalog: Catalog, thing: Thing) -> Iterator[_Rest]:
     match thing:
         case Table():
             yield from ((key, key.table) for key in thing.foreign_keys)
+            view = thing.materialized_view
+            if view is not None:
+                yield from _rests_of_view(catalog, view)
         case ViewDefinition():
             yield from _rests_of_view(catalog, thing)
         case IndexDefinition():
@@ -118,7 +120,7 @@ def _rests(catalog: Catalog, thing: Thing) -> Iterator[_Rest]:
 def _rests_of_view(catalog: Catalog, view: ViewDefinition) -> Iterator[_Rest]:
     """Also what the views below it are made over: that is what its columns' types come from."""
     part = view.text, view.columns, view.relations
-    views = {found.oid: found for found in catalog.views()}
+    views = {found.oid: found for found in catalog.defined_views()}
     waiting, known = [view], {view.oid}
     while waiting:
         one = waiting.pop()

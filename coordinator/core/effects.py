@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from coordinator.core.change_streams.steps import SubscriptionId
 from coordinator.core.messages import CatalogChange, ConnectionId, ReplyValue, RequestId
 from coordinator.core.transactions import StagedFiles
 from sql.catalog.catalog import Catalog
@@ -59,6 +60,22 @@ class WakeListeners:
     """
 
     owners: tuple[ConnectionId, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WakeSubscribers:
+    """Tell subscriptions that there is something for them to take. Ends here; each asks by
+    TakeStep.
+    """
+
+    subscriptions: tuple[SubscriptionId, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StopSubscribers:
+    """Tell subscriptions that they are over, whatever they do: who sends rows stops. Ends here."""
+
+    subscriptions: tuple[SubscriptionId, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +156,8 @@ Effect: TypeAlias = (
     | CommitGroup
     | ConfirmGroup
     | WakeListeners
+    | WakeSubscribers
+    | StopSubscribers
     | FlushCut
     | Tidy
     | RemoveStaged

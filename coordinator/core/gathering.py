@@ -22,7 +22,7 @@ from coordinator.core.messages import (
 )
 from coordinator.core.not_null_check import table_not_null_refusal
 from coordinator.core.recent_writes import committed_writes
-from coordinator.core.short_writes.by_key import CannotEvaluate
+from coordinator.core.short_writes.by_key import CannotEvaluate, WriteAnswer, returned_rows
 from coordinator.core.short_writes.gathered import GATHER_WORK_MAX, ShortWritesOfGroup
 from coordinator.core.stale_definitions import (
     stale_name_refusal,
@@ -52,7 +52,7 @@ class Gathering:
     notifying: list[Transaction] = field(default_factory=list[Transaction])
     nbytes: int = 0
     inserts: list[PendingInsert] = field(default_factory=list[PendingInsert])
-    affected: dict[RequestId, int] = field(default_factory=dict[RequestId, int])
+    answers: dict[RequestId, WriteAnswer] = field(default_factory=dict[RequestId, WriteAnswer])
     verdicts: dict[tuple[int, int], Refused | None] = field(
         default_factory=dict[tuple[int, int], Refused | None]
     )
@@ -131,7 +131,7 @@ def admit_change(group: Gathering, pending: PendingChange, *, goes_again: bool) 
         group.block(pending, done)
         return
     group.members.append(pending)
-    group.affected[pending.request] = done
+    group.answers[pending.request] = WriteAnswer(len(done), returned_rows(done))
     group.nbytes += change.nbytes
 
 
@@ -145,7 +145,7 @@ def add_changes(group: Gathering) -> None:
         for member in list(group.members):
             if isinstance(member, PendingChange) and member.change.table.shard == shard:
                 group.members.remove(member)
-                del group.affected[member.request]
+                del group.answers[member.request]
                 group.refuse(member, stale_refusal(f"a value cannot be stored: {batch}"))
 
 

@@ -60,6 +60,7 @@ from coordinator.core.messages import (
 from coordinator.core.not_null_check import not_null_refusal
 from coordinator.core.own_writes import deletes_of_others, merge_batches
 from coordinator.core.recent_writes import CommittedWrites, RecentWrites, committed_writes
+from coordinator.core.short_writes.by_key import NOTHING_CHANGED, WriteAnswer
 from coordinator.core.short_writes.gathered import ShortWritesOfGroup
 from coordinator.core.stale_definitions import (
     stale_name_refusal,
@@ -99,8 +100,8 @@ class Group:
     """Those of the members that listen or notify, in their order."""
     is_durable: bool
     """Whether it goes through the txns shard, at a timestamp of its own (G6)."""
-    affected: Mapping[RequestId, int]
-    """How many rows the short writes change (E3 of `short_writes`)."""
+    answers: Mapping[RequestId, WriteAnswer]
+    """Of the short writes (E3 of `short_writes`)."""
 
     def tables(self) -> frozenset[int]:
         """The oids of the tables that the group writes rows to."""
@@ -205,7 +206,7 @@ class GroupCommit:
             group.catalog,
             recent.ahead.entries,
             tuple(group.notifying),
-            group.affected,
+            group.answers,
         )
 
     def _leave_with(self, group: Gathering) -> None:
@@ -287,16 +288,20 @@ class GatheredMembers:
     catalog: Catalog
     interim: Mapping[ShardId, Sequence[CommittedWrites]]
     notifying: tuple[Transaction, ...]
-    affected: Mapping[RequestId, int]
+    answers: Mapping[RequestId, WriteAnswer]
 
     @property
     def is_durable(self) -> bool:
         """Whether the group must go through the txns shard (G6)."""
         # What an insert and a delete of one group come to is nothing, yet they have written.
         return bool(self.batches) or any(
-            m.txn.is_write() if isinstance(m, PendingCommit) else self.affected.get(m.request, 0)
+            m.txn.is_write() if isinstance(m, PendingCommit) else self.has_changed(m.request)
             for m in self.members
         )
+
+    def has_changed(self, request: RequestId) -> bool:
+        """Whether a short write has changed rows."""
+        return self.answers.get(request, NOTHING_CHANGED).affected > 0
 
     def at(
         self, ts: Timestamp, token: Token, registers: tuple[ShardId, ...], *, is_durable: bool
@@ -317,7 +322,7 @@ class GatheredMembers:
             self.interim,
             self.notifying,
             is_durable,
-            self.affected,
+            self.answers,
         )
 
 

@@ -11,6 +11,11 @@ from typing import NewType, TypeAlias
 
 import pyarrow as pa
 
+from coordinator.core.change_streams.steps import (
+    ChangeStep,
+    SubscriptionId,
+    SubscriptionRequest,
+)
 from coordinator.core.completions import (
     CeilingFailed,
     CeilingPersisted,
@@ -27,7 +32,7 @@ from coordinator.core.completions import (
 from coordinator.core.locking.modes import LockMode, LockTag, LockWait, RowTag
 from coordinator.core.notifications.changes import NotificationChanges, TakenNotifications
 from coordinator.core.predicates import ReadPredicate
-from coordinator.core.short_writes.by_key import WriteByKey
+from coordinator.core.short_writes.by_key import RowValues, WriteByKey
 from sql.catalog.acl import ObjectPrivileges
 from sql.catalog.catalog import Catalog, NameDependency, ReadHold, Table, Timeline
 from sql.catalog.objects import CatalogObject, Comment, Subject
@@ -545,6 +550,42 @@ class TakeNotifications:
 
 
 @dataclass(frozen=True, slots=True)
+class BeginSubscription:
+    """Reply Subscribed: changes after a timestamp that the transaction holds are to be had by
+    TakeStep; 72000 if they are not known that far back.
+    """
+
+    request: RequestId
+    txn: TransactionId
+    wanted: SubscriptionRequest
+
+
+@dataclass(frozen=True, slots=True)
+class TakeStep:
+    """Reply ChangeStep, at once: what the subscription may tell next, perhaps nothing (S4 of
+    `change_streams/subscriptions.py`).
+    """
+
+    request: RequestId
+    subscription: SubscriptionId
+
+
+@dataclass(frozen=True, slots=True)
+class MoveSubscription:
+    """Everything up to `ts` was told. No reply."""
+
+    subscription: SubscriptionId
+    ts: Timestamp
+
+
+@dataclass(frozen=True, slots=True)
+class Unsubscribe:
+    """The subscription is over. No reply."""
+
+    subscription: SubscriptionId
+
+
+@dataclass(frozen=True, slots=True)
 class NewTableId:
     """Reply TableId: an oid and a shard that were never used."""
 
@@ -600,6 +641,7 @@ Message: TypeAlias = (
     | AbortTransaction | NewTableId | CeilingPersisted | CeilingFailed | GroupCommitted
     | GroupPassed | GroupFailed | CutFlushed | Tidied | Tick | Disconnected | ShutDown | Optimize
     | Vacuum | FilesRewritten | Vacuumed | Forgotten | ShardDamaged
+    | BeginSubscription | TakeStep | MoveSubscription | Unsubscribe
 )  # fmt: skip
 
 
@@ -669,11 +711,12 @@ class Released:
 @dataclass(frozen=True, slots=True)
 class Committed:
     """Durable and visible. `ts`: the commit timestamp (the read timestamp if nothing was
-    written). `affected`: how many rows a ChangeByKey has changed.
+    written). `affected`: how many rows a ChangeByKey has changed; `returned`: what RETURNING shows.
     """
 
     ts: Timestamp
     affected: int = 0
+    returned: tuple[RowValues, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -684,6 +727,15 @@ class ChangedByKey:
 
     affected: int | None
     nbytes: int = 0
+    returned: tuple[RowValues, ...] = ()
+    """What RETURNING shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subscribed:
+    """The subscription is known."""
+
+    id: SubscriptionId
 
 
 @dataclass(frozen=True, slots=True)
@@ -728,5 +780,5 @@ class Refused:
 ReplyValue: TypeAlias = (
     Snapshot | InlineRows | Views | Leased | LockAnswered | Released | Blocked | Committed
     | ChangedByKey
-    | TakenNotifications | TableId | Maintained | Stopped | Refused
+    | TakenNotifications | Subscribed | ChangeStep | TableId | Maintained | Stopped | Refused
 )  # fmt: skip

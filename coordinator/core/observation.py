@@ -7,6 +7,8 @@ INVARIANTS
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from coordinator.core.change_streams.steps import SubscriptionId
+from coordinator.core.change_streams.subscriptions import Subscription, Subscriptions
 from coordinator.core.locking.lock_table import LockTable
 from coordinator.core.locking.modes import LockMode, LockTag
 from coordinator.core.messages import ConnectionId, TransactionId
@@ -32,12 +34,27 @@ class ObservedShard:
 
 @dataclass(frozen=True, slots=True)
 class ObservedHold:
-    """A read hold: of a transaction, or a named one."""
+    """A read hold: of a transaction, of a subscription, or a named one."""
 
     ts: Timestamp
     name: str | None = None
     txn: TransactionId | None = None
     owner: ConnectionId | None = None
+    subscription: SubscriptionId | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedSubscription:
+    """A subscription: what it follows, and how far it has told."""
+
+    id: SubscriptionId
+    owner: ConnectionId
+    table: Table
+    as_of: Timestamp
+    up_to: Timestamp | None
+    position: Timestamp
+    is_behind: bool
+    """Whether there is something that it has not told yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +99,7 @@ class ObservedTimeline:
     locks: tuple[ObservedLock, ...] = ()
     lock_waits: int = 0
     """Requests for locks that had to wait, since the start."""
+    subscriptions: tuple[ObservedSubscription, ...] = ()
     clock: ClockState = field(default_factory=ClockState)
     """The driver's, which it feeds the core's time from."""
 
@@ -111,6 +129,7 @@ def observed_timeline(
     transactions: Mapping[TransactionId, Transaction],
     counts: ValidationCounts,
     locks: LockTable,
+    subscriptions: Subscriptions,
 ) -> ObservedTimeline:
     """A timeline as it is (V1)."""
     tables = sorted(catalog.tables.values(), key=lambda table: (table.schema, table.name))
@@ -124,11 +143,12 @@ def observed_timeline(
             for table in tables
             if ShardId(table.shard) in shards
         ),
-        tuple(_holds(holds, transactions)),
+        (*_holds(holds, transactions), *_subscriptions_holds(subscriptions)),
         tuple(_transaction(transactions[txn]) for txn in sorted(transactions)),
         replace(counts),
         tuple(_locks(locks)),
         locks.waits,
+        tuple(map(_subscription, subscriptions)),
     )
 
 
@@ -147,6 +167,24 @@ def _holds(
             txn = transactions.get(hold.owner)
             owner = None if txn is None else txn.owner
             yield ObservedHold(hold.ts, txn=hold.owner, owner=owner)
+
+
+def _subscriptions_holds(subscriptions: Subscriptions) -> Iterable[ObservedHold]:
+    for known in subscriptions:
+        yield ObservedHold(known.position, owner=known.owner, subscription=known.id)
+
+
+def _subscription(known: Subscription) -> ObservedSubscription:
+    wanted = known.request
+    return ObservedSubscription(
+        known.id,
+        known.owner,
+        wanted.table,
+        wanted.as_of,
+        wanted.up_to,
+        known.position,
+        not known.asleep,
+    )
 
 
 def _locks(locks: LockTable) -> Iterable[ObservedLock]:

@@ -4,7 +4,7 @@
                      └ oldest hold: pruning may come this far and no further
 
 A timeline keeps `history` behind its frontier; a table may keep more or less. Holds belong to open
-transactions, or have a name and live in the catalog.
+transactions and to subscriptions, which move theirs along, or have a name and live in the catalog.
 
 INVARIANTS
   H1  since never passes the oldest hold, of any shard.
@@ -21,6 +21,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from coordinator.core.change_streams.steps import SubscriptionId
 from coordinator.core.messages import TransactionId
 from sql.catalog.catalog import Catalog, Table
 from storage.types import ShardId, Timestamp
@@ -57,6 +58,7 @@ class ReadHolds:
         self._since = beginning
         self._default_since = beginning
         self._holds: dict[TransactionId, list[Timestamp]] = {}
+        self._followers: dict[SubscriptionId, Timestamp] = {}
         self._named: dict[str, Timestamp] = {}
         # Shards whose since is not the default: by their table's history, or because it was
         # different a while ago.
@@ -73,6 +75,10 @@ class ReadHolds:
     def since_of(self, shard: ShardId) -> Timestamp:
         """The least timestamp at which a shard is readable; at or after the timeline's."""
         return self._sinces.get(shard, self._default_since)
+
+    def history_of(self, shard: ShardId) -> int:
+        """How far back a shard stays readable without holds."""
+        return self._histories.get(shard, self._history_us)
 
     def begin_at(self, shard: ShardId, ts: Timestamp) -> None:
         """A shard was found readable from `ts` on only, whatever its table's history says: it was
@@ -97,6 +103,16 @@ class ReadHolds:
         """Drop all holds of a transaction; it may have none."""
         self._holds.pop(owner, None)
 
+    def follow(self, owner: SubscriptionId, ts: Timestamp) -> None:
+        """Hold `ts` for a subscription in place of what it held before."""
+        assert ts >= self._since, "H2: a hold below since holds nothing"
+        assert ts >= self._followers.get(owner, ts), "H1: since may have passed what it held"
+        self._followers[owner] = ts
+
+    def unfollow(self, owner: SubscriptionId) -> None:
+        """Drop the hold of a subscription."""
+        del self._followers[owner]
+
     def defined(self, catalog: Catalog) -> None:
         """Take histories and named holds from a new version of the catalog."""
         self._named = {
@@ -117,7 +133,7 @@ class ReadHolds:
         default = Timestamp(min(frontier - self._history_us, limit))
         self._default_since = max(self._default_since, default)
         for shard, since in list(self._sinces.items()):
-            history = self._histories.get(shard, self._history_us)
+            history = self.history_of(shard)
             moved = max(since, Timestamp(min(frontier - history, limit)))
             if shard in self._histories or moved > self._default_since:
                 self._sinces[shard] = moved
@@ -128,7 +144,7 @@ class ReadHolds:
 
     def _least_hold(self, frontier: Timestamp) -> Timestamp:
         held = [min(held) for held in self._holds.values()]
-        return min([frontier, *held, *self._named.values()])
+        return min([frontier, *held, *self._named.values(), *self._followers.values()])
 
 
 def _histories(tables: Iterable[Table], timeline: str) -> Mapping[ShardId, int]:

@@ -44,6 +44,14 @@ class CoreSettings:
     """Notifications that listening sessions have not taken. At the limit the commit of a NOTIFY is
     refused with 54000. Larger: more memory while a session sits in a transaction."""
 
+    subscribe_progress_us: int = 1_000_000
+    """Between two closings of time for subscribers that ask how far it has come. Smaller: more
+    wake-ups. Larger: an idle subscriber can resume only from further back."""
+
+    subscription_lag_us: int | None = None
+    """How far a subscriber may be behind before it is ended with 53400; None: as far as its table
+    keeps history. Larger: slow readers keep more files and versions."""
+
     compaction: CompactionLimits = field(default_factory=CompactionLimits)
     """Which files are rewritten by themselves."""
 

@@ -139,6 +139,10 @@ class Snapshots:
             self._holds.acquire(txn.id, ts)
             txn.timestamps.add(ts)
 
+    def close(self, ts: Timestamp, now: Timestamp) -> None:
+        """Close timestamps up to `ts`, as far as that waits for nobody; the ceiling follows."""
+        self._oracle.ensure_at_least(min(ts, self._closable(now)))
+
     def _closable(self, now: Timestamp) -> Timestamp:
         """The newest timestamp that can be closed without waiting for a commit or a ceiling."""
         if self._manual:

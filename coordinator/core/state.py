@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from coordinator.core.catalog import VersionedCatalog
+from coordinator.core.change_streams.subscriptions import Subscriptions
 from coordinator.core.cut_schedule import CutSchedule, floor_to
 from coordinator.core.effects import Reply
 from coordinator.core.group_commit import GroupCommit
@@ -89,6 +90,9 @@ class CoreState:
             self.holds,
             self.groups,
             self.catalog_at,
+        )
+        self.subscriptions = Subscriptions(
+            self.shards, self.holds, self.oracle.read_ts, schema_of, settings
         )
         self.leases = WriteLeases()
         self.locks = LockTable(waits)

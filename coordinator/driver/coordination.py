@@ -11,6 +11,7 @@ from typing import Final, Protocol
 
 import pyarrow as pa
 
+from coordinator.core.change_streams.steps import SubscriptionRequest
 from coordinator.core.locking.modes import LockMode, LockTag, LockWait
 from coordinator.core.messages import (
     Blocked,
@@ -31,6 +32,7 @@ from coordinator.core.notifications.changes import NotificationChanges, TakenNot
 from coordinator.core.observation import ObservedTimeline, TimestampExplained
 from coordinator.core.predicates import ReadPredicate
 from coordinator.core.short_writes.by_key import WriteByKey
+from coordinator.driver.change_streams import ChangeStream
 from coordinator.driver.notifications import SessionNotifications
 from coordinator.driver.sequences import SequenceState
 from sql.catalog.catalog import SYSTEM_TIMELINE, Catalog, NameDependency, Table
@@ -114,6 +116,12 @@ class Coordination(Protocol):
 
     async def adopt(self, txn: TransactionId, exporter: TransactionId, ts: Timestamp) -> Snapshot:
         """Read where another open transaction does, instead of taking a snapshot. Raises 22023."""
+        ...
+
+    async def subscribe(self, txn: TransactionId, wanted: SubscriptionRequest) -> ChangeStream:
+        """Follow a table from a timestamp on that the transaction holds; the transaction may end
+        then. Nobody else leads, as for a strict read (D4 of `driver.py`). Raises 72000.
+        """
         ...
 
     def savepoint(self, txn: TransactionId, number: int) -> None:
@@ -335,6 +343,16 @@ class Coordination(Protocol):
 
     async def next_values(self, sequence: SequenceDefinition, count: int) -> Sequence[int]:
         """`count` values that no other caller ever gets. Raises 2200H."""
+        ...
+
+    def values_at_hand(self, sequence: SequenceDefinition, count: int) -> Sequence[int] | None:
+        """What `next_values` would answer without waiting; None if it would have to wait. Nothing
+        is taken yet.
+        """
+        ...
+
+    def take_at_hand(self, sequence: SequenceDefinition, count: int) -> None:
+        """Take the values that `values_at_hand` has just answered, before anybody else runs."""
         ...
 
     async def sequence_state(self, sequence: SequenceDefinition) -> SequenceState:

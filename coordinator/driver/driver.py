@@ -27,6 +27,7 @@ from typing import Final, TypeVar
 
 import pyarrow as pa
 
+from coordinator.core.change_streams.steps import ChangeStep, SubscriptionRequest
 from coordinator.core.completions import ShardDamaged
 from coordinator.core.core import Core
 from coordinator.core.effects import (
@@ -37,8 +38,10 @@ from coordinator.core.effects import (
     PersistCeiling,
     PublishCatalog,
     Reply,
+    StopSubscribers,
     Tidy,
     WakeListeners,
+    WakeSubscribers,
 )
 from coordinator.core.locking.modes import AdvisoryTag, LockMode, LockTag, LockWait
 from coordinator.core.messages import (
@@ -48,6 +51,7 @@ from coordinator.core.messages import (
     Advance,
     Begin,
     BeginStatement,
+    BeginSubscription,
     Blocked,
     CancelLock,
     CatalogChange,
@@ -89,11 +93,13 @@ from coordinator.core.messages import (
     Snapshot,
     Spilled,
     Stopped,
+    Subscribed,
     TableId,
     TakeInlineRows,
     TakeLease,
     TakeNotifications,
     TakeSnapshot,
+    TakeStep,
     Tick,
     TransactionId,
     Vacuum,
@@ -105,6 +111,7 @@ from coordinator.core.observation import ObservedTimeline, TimestampExplained
 from coordinator.core.predicates import ReadPredicate
 from coordinator.core.short_writes.by_key import WriteByKey
 from coordinator.driver.advance_timeline import check_advance
+from coordinator.driver.change_streams import ChangeStream, SubscriptionWakers
 from coordinator.driver.commit_effects import CommitEffects
 from coordinator.driver.coordination import NOTHING_SKIPPED, LockBlocks, RequestRefused
 from coordinator.driver.damage_check import DamageCheck
@@ -164,6 +171,7 @@ class Driver:
         self._requests = 0
         self._transactions = 0
         self._waiting: dict[RequestId, asyncio.Future[ReplyValue]] = {}
+        self._subscribers = SubscriptionWakers()
         self._tasks: asyncio.TaskGroup | None = None
         self._stopping = asyncio.Event()
         self.epoch = epoch
@@ -206,6 +214,7 @@ class Driver:
         finally:
             self._over = True
             self._tasks = None
+            self._subscribers.wake_all()
             for future in self._waiting.values():
                 future.cancel()
 
@@ -264,6 +273,10 @@ class Driver:
                 self._spawn(self._committing.confirm_group(effect.token))
             case WakeListeners():
                 self.notifications.wake(effect.owners)
+            case WakeSubscribers():
+                self._subscribers.wake(effect.subscriptions)
+            case StopSubscribers():
+                self._subscribers.stop(effect.subscriptions)
             case _:
                 self._spawn(self._maintaining.run(effect))
 
@@ -389,6 +402,26 @@ class Driver:
     def reads_at(self, txn: TransactionId, ts: Timestamp) -> bool:
         """Whether an open transaction keeps this timestamp readable."""
         return self._core.reads_at(txn, ts)
+
+    async def subscribe(self, txn: TransactionId, wanted: SubscriptionRequest) -> ChangeStream:
+        """See Coordination."""
+        reply = await self._request(
+            lambda request: BeginSubscription(request, txn, wanted), Subscribed
+        )
+        stream = ChangeStream(
+            reply.id,
+            self._subscribers,
+            lambda subscription: self._at_once(
+                lambda request: TakeStep(request, subscription), ChangeStep
+            ),
+            self._handle,
+        )
+        try:
+            await self._confirm_leadership()
+        except BaseException:
+            stream.close()
+            raise
+        return stream
 
     def begin_statement(self, txn: TransactionId) -> None:
         """See Coordination."""
@@ -628,6 +661,14 @@ class Driver:
     async def next_values(self, sequence: SequenceDefinition, count: int) -> Sequence[int]:
         """See Coordination."""
         return await self._sequences.take(sequence, count)
+
+    def values_at_hand(self, sequence: SequenceDefinition, count: int) -> Sequence[int] | None:
+        """See Coordination."""
+        return self._sequences.at_hand(sequence, count)
+
+    def take_at_hand(self, sequence: SequenceDefinition, count: int) -> None:
+        """See Coordination."""
+        self._sequences.take_at_hand(sequence, count)
 
     async def sequence_state(self, sequence: SequenceDefinition) -> SequenceState:
         """See Coordination."""

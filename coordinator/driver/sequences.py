@@ -67,6 +67,19 @@ class SequenceValues:
             known.last = taken[-1]
         return taken
 
+    def at_hand(self, sequence: SequenceDefinition, count: int) -> Sequence[int] | None:
+        """The next values, not taken yet; None if `take` would have to wait for them."""
+        known = self._ranges.get(sequence.state)
+        if known is None or known.version != sequence.version or known.lock.locked():
+            return None
+        return known.values[:count] if len(known.values) >= count else None
+
+    def take_at_hand(self, sequence: SequenceDefinition, count: int) -> None:
+        """Take what `at_hand` has said, before anybody may wait (S1)."""
+        known = self._ranges[sequence.state]
+        known.last = known.values[count - 1]
+        del known.values[:count]
+
     async def state(self, sequence: SequenceDefinition) -> SequenceState:
         """Where it stands now."""
         known = self._range(sequence)

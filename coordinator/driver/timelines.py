@@ -21,6 +21,7 @@ from typing import Final, TypeAlias
 
 import pyarrow as pa
 
+from coordinator.core.change_streams.steps import SubscriptionRequest
 from coordinator.core.effects import PublishCatalog
 from coordinator.core.locking.modes import LockMode, LockTag, LockWait
 from coordinator.core.messages import (
@@ -43,6 +44,7 @@ from coordinator.core.observation import ObservedTimeline, TimestampExplained
 from coordinator.core.predicates import ReadPredicate
 from coordinator.core.short_writes.by_key import WriteByKey
 from coordinator.core.snapshots import too_stale
+from coordinator.driver.change_streams import ChangeStream
 from coordinator.driver.coordination import NOTHING_SKIPPED, LockBlocks, RequestRefused
 from coordinator.driver.driver import Driver
 from coordinator.driver.sequences import SequenceState
@@ -252,6 +254,11 @@ class Timelines:
         """See Coordination."""
         driver, own = self._place(txn, [table])
         driver.write(own, table, batch, old, keeps_keys=keeps_keys)
+
+    async def subscribe(self, txn: TransactionId, wanted: SubscriptionRequest) -> ChangeStream:
+        """See Coordination."""
+        driver, own = self._place(txn, [wanted.table])
+        return await driver.subscribe(own, wanted)
 
     def change_catalog(self, txn: TransactionId, changes: Sequence[CatalogChange]) -> None:
         """See Coordination."""
@@ -544,6 +551,14 @@ class Timelines:
     async def next_values(self, sequence: SequenceDefinition, count: int) -> Sequence[int]:
         """See Coordination."""
         return await self._system.next_values(sequence, count)
+
+    def values_at_hand(self, sequence: SequenceDefinition, count: int) -> Sequence[int] | None:
+        """See Coordination."""
+        return self._system.values_at_hand(sequence, count)
+
+    def take_at_hand(self, sequence: SequenceDefinition, count: int) -> None:
+        """See Coordination."""
+        self._system.take_at_hand(sequence, count)
 
     async def sequence_state(self, sequence: SequenceDefinition) -> SequenceState:
         """See Coordination."""

@@ -23,16 +23,22 @@ from compute.reference.arrow import BatchMaker
 from compute.reference.executor import PreparedPlan
 from compute.reference.expressions import Row
 from coordinator.core.messages import Insertion, RefusedReason
-from coordinator.driver.coordination import RequestRefused
+from coordinator.driver.coordination import LockBlocks, RequestRefused
 from coordinator.execution.context import Done, Execution, InProcess
 from coordinator.execution.dml.last_year import LastYear
 from coordinator.execution.dml.row_sink import stored_schema
 from coordinator.execution.name_dependencies import names_to_rest_on
+from coordinator.execution.short_writes.given_values import (
+    RuntimeValues,
+    compile_runtime_values,
+    leave_to_general_way,
+)
 from sql.catalog.catalog import SYSTEM_TIMELINE, Table
 from sql.errors import SqlError
 from sql.plan.nodes import Values
 from sql.plan.traverse import plan_has_subquery
 from sql.statements.bound import Modify, ModifyKind, ParameterizedStatement
+from sql.types.sql_type import Value
 
 ROWS_MAX: Final = 64
 """Larger: more statements take the short way. Smaller: groups do not wait for long encodings."""
@@ -62,11 +68,12 @@ class _Insert:
     last_year: LastYear
     encoder: TableRows
     tag: str
+    runtime: RuntimeValues
 
-    def rows(self, execution: Execution) -> Sequence[Row] | None:
+    def rows(self, parameters: Sequence[Value]) -> Sequence[Row] | None:
         """The rows with these parameters; None if the general way must say what is wrong (I1)."""
         try:
-            rows = self.source.rows(execution.parameters)
+            rows = self.source.rows(parameters)
         except SqlError:
             return None
         if any(row[ordinal] is None for row in rows for ordinal in self.not_null):
@@ -89,7 +96,7 @@ def _compiled(prepared: ParameterizedStatement, in_process: InProcess) -> _Inser
         return None
     if table.unique_indexes:
         return None
-    if prepared.supplied or prepared.filled or any(c.generated or c.domain for c in table.columns):
+    if prepared.filled or any(c.generated or c.domain for c in table.columns):
         return None
     if modify.conflict is not None or modify.view_checks is not None or modify.calls is not None:
         return None
@@ -99,9 +106,13 @@ def _compiled(prepared: ParameterizedStatement, in_process: InProcess) -> _Inser
         return None
     if plan_has_subquery(source) or in_process.refusal(source) is not None:
         return None
+    runtime = compile_runtime_values(prepared.supplied)
+    if runtime is None:
+        return None
     not_null = tuple(at for at, column in enumerate(table.columns) if column.not_null)
     tag = f"{prepared.tag} {len(source.rows)}"
-    return _Insert(table, PreparedPlan(source), not_null, LastYear(table), TableRows(table), tag)
+    plan, encoder = PreparedPlan(source), TableRows(table)
+    return _Insert(table, plan, not_null, LastYear(table), encoder, tag, runtime)
 
 
 async def run_blind_insert(execution: Execution, prepared: ParameterizedStatement) -> Done | None:
@@ -110,16 +121,27 @@ async def run_blind_insert(execution: Execution, prepared: ParameterizedStatemen
     insert = _known.found(prepared, lambda: _compiled(prepared, services.in_process))
     if insert is None or transaction.is_open or transaction.read_only:
         return None
-    rows = insert.rows(execution)
+    runtime = insert.runtime
+    if runtime.moves_sequences and not services.limits.short_writes:
+        return None
+    given = runtime.at_hand(services, transaction)
+    if given is None:
+        return None
+    rows = insert.rows((*execution.parameters, *given.values))
     nbytes = 0 if rows is None else _size(rows)
     if rows is None or nbytes > BYTES_MAX:
         return None
+    names = names_to_rest_on(execution, prepared, writes=True)
+    runtime.take(services.coordination, transaction, given)
     try:
-        names = names_to_rest_on(execution, prepared, writes=True)
         await transaction.insert(Insertion(insert.table, rows, nbytes, insert.encoder, names))
     except RequestRefused as refused:
         if refused.reason in (RefusedReason.CONFLICT, RefusedReason.STALE):
+            leave_to_general_way(execution, given)
             return None
+        raise
+    except LockBlocks:
+        leave_to_general_way(execution, given)
         raise
     return Done(insert.tag)
 

@@ -272,6 +272,12 @@ class Execution:
     engines: list[str] = field(default_factory=list[str])
     """Those that its plans were given to."""
 
+    left_values: dict[tuple[int, int], list[int]] = field(
+        default_factory=dict[tuple[int, int], list[int]]
+    )
+    """Values that a short way has taken for it, by the sequence's oid and version: it takes them
+    first (V4 of `short_writes/given_values.py`)."""
+
     def context(self) -> BindContext:
         """The context that the statement was bound in."""
         assert self.bind_context is not None, "a statement knows what it is bound in"

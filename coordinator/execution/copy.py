@@ -12,7 +12,7 @@ INVARIANTS
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from typing import Final, Protocol, TypeAlias
 
@@ -55,7 +55,8 @@ from coordinator.pgwire.messages import (
 )
 from coordinator.streams import closing_batches
 from sql.errors import SqlError, not_supported
-from sql.statements.bound import CopyIn, CopyOptions, CopyOut
+from sql.statements.bound import CopyIn, CopyOut, OutputColumn
+from sql.statements.copy_options import CopyOptions
 from storage.types import Timestamp
 
 PIECE_BYTES: Final = 1 << 20
@@ -288,14 +289,15 @@ async def _completed(copy: CopyIn, batch: pa.RecordBatch, defaults: _Defaults) -
     ]
 
 
-def _writer(execution: Execution, copy: CopyOut) -> CopyWriter | BinaryWriter:
-    columns = copy.query.columns
+def _writer(
+    execution: Execution, columns: Sequence[OutputColumn], options: CopyOptions
+) -> CopyWriter | BinaryWriter:
     types, names = [column.type for column in columns], [column.name for column in columns]
-    if copy.options.is_binary:
+    if options.is_binary:
         _refuse_binary(execution)
         return BinaryWriter(types)
     variables = execution.variables
-    options = _in_clients_encoding(execution, copy.options)
+    options = _in_clients_encoding(execution, options)
     return CopyWriter(options, types, names, variables.timezone, variables.styles)
 
 
@@ -315,16 +317,39 @@ async def execute_copy_out(
     execution: Execution, copy: CopyOut, stream: CopyStream, *, as_of: Timestamp | None
 ) -> Done:
     """Send the rows of a query or table as they come (M1)."""
-    writer = _writer(execution, copy)
+    writer = _writer(execution, copy.query.columns, copy.options)
     batches = await start_query(execution, copy.query, as_of=as_of)
     batches = evaluate_row_calls(execution, batches, copy.query.calls)
-    code = BINARY_FORMAT if copy.options.is_binary else TEXT_FORMAT
-    stream.send(CopyOutResponse((code,) * len(copy.query.columns), code))
+    return await _send_copied(execution, copy.query.columns, writer, batches, stream)
+
+
+async def send_copied(
+    execution: Execution,
+    columns: Sequence[OutputColumn],
+    options: CopyOptions,
+    batches: AsyncIterator[pa.RecordBatch],
+    stream: CopyStream,
+) -> Done:
+    """Send rows as they come; they are closed in any case (M1)."""
+    async with closing_batches(batches):
+        writer = _writer(execution, columns, options)
+        return await _send_copied(execution, columns, writer, batches, stream)
+
+
+async def _send_copied(
+    execution: Execution,
+    columns: Sequence[OutputColumn],
+    writer: CopyWriter | BinaryWriter,
+    batches: AsyncIterator[pa.RecordBatch],
+    stream: CopyStream,
+) -> Done:
+    code = BINARY_FORMAT if isinstance(writer, BinaryWriter) else TEXT_FORMAT
+    stream.send(CopyOutResponse((code,) * len(columns), code))
     await stream.flush()
     header = writer.header()
     if header:
         stream.send(CopyFrames(header, 1))
-    columns, rows = copy.query.columns, 0
+    rows = 0
     named = oid_naming(columns, execution.context)
     async with closing_batches(batches):
         async for batch in batches:

@@ -1,41 +1,54 @@
-"""CREATE TABLE AS and SELECT INTO: define a table and fill it, in one statement."""
+"""CREATE TABLE AS, SELECT INTO, CREATE and REFRESH MATERIALIZED VIEW: the rows of a query, stored.
 
+    query ─▶ rows ─▶ RowSink ─▶ the table        REFRESH: its old rows are deleted with that
+
+INVARIANTS
+  F1  REFRESH is one statement of a transaction like others: it reads the inputs of the query at the
+      transaction's timestamp, and its commit is validated against those reads at the levels that
+      validate any (A1 of `coordinator/core/validation.py`).
+  F2  it depends on all rows of the view, at every isolation level: of two that run at once, one
+      waits or begins again, and no row is there twice.
+"""
+
+from collections.abc import Sequence
+
+from coordinator.execution.alter_table import validate_rows
 from coordinator.execution.context import Done, Execution
-from coordinator.execution.ddl import execute_definition
+from coordinator.execution.ddl import execute_definition, redefine_table
+from coordinator.execution.dml.computed_keys import check_unique_rows
 from coordinator.execution.dml.row_sink import RowSink
+from coordinator.execution.dml.unique_keys import ReplacedRows, check_keys_free
 from coordinator.execution.locking_queries import run_locking_parts
 from coordinator.execution.run_plan import run_plan
 from coordinator.execution.sequence_calls import evaluate_row_calls
 from coordinator.execution.spill import write_rows
+from coordinator.execution.truncate import all_rows
 from coordinator.streams import closing_batches
+from sql.binder.stored.unique_indexes import unique_indexes_of
 from sql.catalog.catalog import Table
-from sql.statements.bound import CreateTable, CreateTableAs
+from sql.plan.nodes import Plan
+from sql.statements.bound import CreateTable, CreateTableAs, RefreshMaterializedView, RowCalls
+from sql.statements.locking import LockingQuery
+from storage.batch import ShardView
 
 TAG = "CREATE TABLE AS"
+VIEW_TAG = "CREATE MATERIALIZED VIEW"
 
 
 async def execute_create_as(execution: Execution, statement: CreateTableAs) -> Done:
     """Create the table and fill it, in the transaction."""
     created = statement.table
-    makes_rows = statement.with_data and not created.exists
-    locked = await run_locking_parts(execution, statement.locking if makes_rows else ())
-    await execute_definition(execution, created, TAG)
-    if created.exists:
-        return Done(TAG)
-    if not statement.with_data:
-        return Done(TAG)
+    tag = VIEW_TAG if statement.is_view else TAG
+    if created.exists or not statement.with_data:
+        await execute_definition(execution, created, tag)
+        return Done(tag)
+    filling = _Filling(execution, statement.source, statement.tables, statement.calls)
+    await filling.lock(statement.locking)
+    await execute_definition(execution, created, tag)
     table = await _defined(execution, created)
     sink = RowSink.of(execution, table)
     try:
-        source = locked.plan(statement.source)
-        inputs = await execution.views(statement.tables, plan=statement.source)
-        inputs = {**inputs, **locked.inputs([source], statement.calls)}
-        batches = run_plan(execution, source, inputs)
-        async with closing_batches(
-            evaluate_row_calls(execution, batches, statement.calls)
-        ) as called:
-            async for batch in called:
-                await sink.add(batch.columns)
+        await filling.run(sink)
         rows = await sink.finish()
     except BaseException:
         await sink.discard()
@@ -49,3 +62,70 @@ async def _defined(execution: Execution, created: CreateTable) -> Table:
     """The table as the transaction sees it now."""
     catalog = (await execution.transaction.snapshot()).catalog
     return catalog.tables[created.schema, created.name]
+
+
+async def execute_refresh(
+    execution: Execution, statement: RefreshMaterializedView, tag: str
+) -> Done:
+    """Replace the rows of a materialized view by those that its query has now (F1, F2)."""
+    execution.transaction.check_writable(tag)
+    before, after = statement.table, statement.after
+    old = await _old_rows(execution, before)
+    sink = RowSink.of(execution, after, checked=statement.is_concurrent)
+    try:
+        if statement.source is not None:
+            filling = _Filling(execution, statement.source, statement.tables, statement.calls)
+            await filling.lock(statement.locking)
+            await filling.run(sink)
+        if statement.is_concurrent:
+            going = ReplacedRows(old, all_rows(old), range(len(after.columns)))
+            await check_keys_free(execution, after, sink.keyed, going)
+        rows = await sink.finish(all_rows(old))
+    except BaseException:
+        await sink.discard()
+        raise
+    if after is not before:
+        redefine_table(execution, after)
+    if sink.rows or rows.deletes:
+        await write_rows(execution, after, rows)
+    if not statement.is_concurrent and statement.source is not None:
+        await validate_rows(execution, after, statement.validations)
+        for index in unique_indexes_of(execution.catalog(), after):
+            await check_unique_rows(execution, after, index)
+    return Done(tag)
+
+
+async def _old_rows(execution: Execution, table: Table) -> ShardView:
+    """All rows of the view, on which the transaction depends (F2)."""
+    ts = await execution.transaction.timestamp([table])
+    (view,) = await execution.services.coordination.scan(
+        execution.transaction.id, ts, [table], (), frozenset({table.oid})
+    )
+    return view
+
+
+class _Filling:
+    """The rows of a query on their way into a table."""
+
+    def __init__(
+        self, execution: Execution, source: Plan, tables: Sequence[Table], calls: RowCalls | None
+    ) -> None:
+        self._execution = execution
+        self._source = source
+        self._tables = tables
+        self._calls = calls
+
+    async def lock(self, parts: Sequence[LockingQuery]) -> None:
+        """Run the parts of the query that lock rows, which come first."""
+        self._locked = await run_locking_parts(self._execution, parts)
+
+    async def run(self, sink: RowSink) -> None:
+        """Run the query."""
+        execution, locked = self._execution, self._locked
+        source = locked.plan(self._source)
+        inputs = await execution.views(self._tables, plan=self._source)
+        inputs = {**inputs, **locked.inputs([source], self._calls)}
+        batches = run_plan(execution, source, inputs)
+        async with closing_batches(evaluate_row_calls(execution, batches, self._calls)) as called:
+            async for batch in called:
+                await sink.add(batch.columns)

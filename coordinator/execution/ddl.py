@@ -45,6 +45,7 @@ from sql.catalog.objects import (
     EnumDefinition,
     ExtensionDefinition,
     IndexDefinition,
+    MaterializedView,
     SequenceDefinition,
     StatisticsDefinition,
     Subject,
@@ -53,17 +54,12 @@ from sql.catalog.objects import (
 from sql.catalog.temporary import is_temporary_schema
 from sql.errors import SqlError
 from sql.statements.bound import (
-    AdvanceTimeline,
     AlterTable,
-    CreateReadHold,
     CreateSchema,
     CreateTable,
-    CreateTimeline,
     Definition,
-    DropReadHold,
     DropSchema,
     DropTable,
-    DropTimeline,
 )
 from sql.statements.ddl import (
     ChangeObjects,
@@ -73,6 +69,13 @@ from sql.statements.ddl import (
     Redefinition,
 )
 from sql.statements.runtime_parameters import RowDefault
+from sql.statements.timelines import (
+    AdvanceTimeline,
+    CreateReadHold,
+    CreateTimeline,
+    DropReadHold,
+    DropTimeline,
+)
 
 _WARNINGS: Final = frozenset({"01", "22", "3D"})
 """Classes of SQLSTATE that say more than a notice."""
@@ -127,6 +130,11 @@ def _buffer(execution: Execution, changes: list[CatalogChange]) -> None:
     execution.services.coordination.change_catalog(execution.transaction.id, owned)
 
 
+def redefine_table(execution: Execution, after: Table) -> None:
+    """Give a table another definition that no row is rewritten for."""
+    _buffer(execution, [PutTable(after)])
+
+
 def execute_advance(execution: Execution, statement: AdvanceTimeline, tag: str) -> Done:
     """ADVANCE TIMELINE: the commit brings it there, with what the transaction writes to it."""
     execution.transaction.check_writable(tag)
@@ -176,7 +184,7 @@ async def _changes(execution: Execution, statement: Definition) -> list[CatalogC
                 text = f"drop cascades to {len(statement.cascades)} other objects"
                 _cascade(execution, text, "\n".join(statement.cascades))
             changed: list[CatalogChange] = [PutTable(change.after) for change in statement.changed]
-            changed += [RemoveObject(thing) for thing in statement.objects]
+            changed += _removed(execution, statement.objects)
             return changed + _dropped(execution, statement.tables)
         case CreateSchema(exists=True):
             _skipping(execution, "42P06", f'schema "{statement.name}" already exists')
@@ -222,6 +230,7 @@ async def _created_table(execution: Execution, statement: CreateTable) -> list[C
         clustered=statement.clustered,
         parameters=statement.parameters,
         unlogged=statement.unlogged,
+        query=statement.query,
     )
     for text in statement.notices:
         execution.notice(SqlError(CHANGES_NOTHING, text), Severity.NOTICE)
@@ -279,6 +288,15 @@ def _dropped(execution: Execution, tables: Sequence[Table]) -> list[CatalogChang
     return [*(RemoveTable(table) for table in tables), *(RemoveObject(thing) for thing in owned)]
 
 
+def _removed(execution: Execution, things: Sequence[CatalogObject]) -> list[CatalogChange]:
+    """Objects that are dropped; a materialized view goes as the table that it is."""
+    catalog = execution.catalog()
+    views = [catalog.by_oid(thing.oid) for thing in things if isinstance(thing, MaterializedView)]
+    others = [thing for thing in things if not isinstance(thing, MaterializedView)]
+    tables = _dropped(execution, [table for table in views if table is not None])
+    return [*map(RemoveObject, others), *tables]
+
+
 async def _objects(execution: Execution, statement: ChangeObjects) -> list[CatalogChange]:
     for sqlstate, text, detail in statement.notices:
         severity = Severity.WARNING if sqlstate[:2] in _WARNINGS else Severity.NOTICE
@@ -287,7 +305,7 @@ async def _objects(execution: Execution, statement: ChangeObjects) -> list[Catal
     batches = await rewrite_tables(execution, statement.rewritings)
     changes += [PutTable(item.change.after) for item in statement.rewritings]
     changes += [RemoveTable(table) for table in statement.dropped_tables]
-    changes += [RemoveObject(thing) for thing in statement.dropped]
+    changes += _removed(execution, statement.dropped)
     for thing in statement.objects:
         changes.append(PutObject(await _begun(execution, thing, statement.fresh)))
     changes += [PutComment(comment) for comment in statement.comments]
@@ -341,7 +359,7 @@ async def _altered(execution: Execution, statement: AlterTable) -> list[CatalogC
     if statement.rewrite is not None or looks or statement.recomputed:
         change, *children = statement.tables
         change, sequences = await _with_own(execution, change, statement)
-        others = [*(RemoveObject(thing) for thing in statement.dropped), *sequences, *objects]
+        others = [*_removed(execution, statement.dropped), *sequences, *objects]
         others += [PutTable(child.after) for child in children]
         if others:
             _buffer(execution, others)
@@ -350,7 +368,7 @@ async def _altered(execution: Execution, statement: AlterTable) -> list[CatalogC
         for index in statement.recomputed:
             await check_unique_rows(execution, change.after, index)
         return [PutComment(comment) for comment in statement.comments]
-    changes: list[CatalogChange] = [RemoveObject(thing) for thing in statement.dropped]
+    changes = _removed(execution, statement.dropped)
     if statement.new_schema is not None:
         changes.append(PutSchema(statement.new_schema))
     changes += [PutTable(redefined.after) for redefined in statement.tables]
@@ -431,7 +449,7 @@ async def _read_holds(
 def _dropped_schemas(execution: Execution, statement: DropSchema) -> list[CatalogChange]:
     for name in statement.missing:
         _skipping(execution, "00000", f'schema "{name}" does not exist')
-    inside: list[tuple[str, Table | CatalogObject]] = [("table", t) for t in statement.tables]
+    inside: list[tuple[str, Table | CatalogObject]] = [(t.kind, t) for t in statement.tables]
     inside += [(object_kind_name(thing), thing) for thing in statement.objects]
     inside.sort(key=lambda entry: entry[1].oid)
     told = [f"drop cascades to {word} {thing.qualified}" for word, thing in inside]
@@ -442,7 +460,7 @@ def _dropped_schemas(execution: Execution, statement: DropSchema) -> list[Catalo
         _cascade(execution, f"drop cascades to {len(told)} other objects", "\n".join(told))
     tables: list[CatalogChange] = [PutTable(change.after) for change in statement.changed]
     tables += _dropped(execution, statement.tables)
-    tables += [RemoveObject(thing) for thing in (*statement.objects, *statement.outside)]
+    tables += _removed(execution, (*statement.objects, *statement.outside))
     return tables + [RemoveSchema(name) for name in statement.names]
 
 

@@ -37,6 +37,7 @@ from coordinator.execution.query import query_inputs, run_query
 from coordinator.execution.read_predicates import read_predicates
 from coordinator.execution.sequence_calls import evaluate_row_calls
 from coordinator.execution.settings import text_table
+from coordinator.hidden_secrets import without_secrets
 from coordinator.variables.table import DEFAULT_ENGINE
 from sql.catalog.catalog import Table
 from sql.explain.plan_tree import explained_plan
@@ -126,7 +127,8 @@ class _Explaining:
             # Both engines' dialects, of which nobody else needs Spark's without Spark.
             from compute.engine_sql import engine_sql
 
-            self._sql = engine_sql(choice.name, plan, self._execution.parameters)
+            sql = engine_sql(choice.name, plan, self._execution.parameters)
+            self._sql = None if sql is None else without_secrets(sql)
 
     async def _modify(self, modify: Modify) -> OutputNode:
         table, kind = modify.table, modify.kind.value.title()
@@ -251,7 +253,7 @@ class _Explaining:
         if not self._options.verbose:
             return []
         predicates = read_predicates(plan, tables, self._execution.parameters)
+        shown = ("all rows" if one is None else one.describe() for one in predicates)
         return [
-            (table.name, "all rows" if predicate is None else predicate.describe())
-            for table, predicate in zip(tables, predicates, strict=True)
+            (table.name, without_secrets(what)) for table, what in zip(tables, shown, strict=True)
         ]

@@ -5,6 +5,7 @@
 
 INVARIANTS
   E1  both forms show the same; names of properties are PostgreSQL's where it has them.
+  E2  what may be a secret is hidden: who explains a query on a view need not know its text.
 """
 
 import json
@@ -12,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
+from coordinator.hidden_secrets import without_secrets
 from sql.explain.plan_tree import ExplainedNode
 from sql.plan.nodes import RelationId, Scan
 from storage.batch import ShardView
@@ -79,7 +81,8 @@ def output_node(
     node: ExplainedNode, inputs: Mapping[RelationId, ShardView], *, verbose: bool
 ) -> OutputNode:
     """A plan over these inputs."""
-    details = [detail for detail in node.details if verbose or detail[0] != "Output"]
+    shown = (detail for detail in node.details if verbose or detail[0] != "Output")
+    details = [(name, without_secrets(value)) for name, value in shown]
     found = OutputNode(node.title, node.title, details=details)
     plan = node.plan
     if isinstance(plan, Scan):

@@ -33,6 +33,7 @@ from sql.statements.bound import (
     Explain,
     Modify,
     ModifyingWith,
+    RefreshMaterializedView,
     Truncate,
 )
 from sql.statements.ddl import ChangeObjects, CreateObject
@@ -82,6 +83,8 @@ def _table_locks(execution: Execution, bound: BoundStatement) -> Iterator[tuple[
             yield from _all((part.table for part in modifications), LockMode.ROW_EXCLUSIVE)
         case LockTables(tables=tables, mode=mode) if mode > _ACCESS_SHARE:
             yield from _all(tables, LockMode(1 << (mode - 1)))
+        case RefreshMaterializedView(table=table, is_concurrent=is_concurrent):
+            yield table, LockMode.EXCLUSIVE if is_concurrent else LockMode.ACCESS_EXCLUSIVE
         case Truncate(tables=tables):
             yield from _all(tables, LockMode.ACCESS_EXCLUSIVE)
         case AlterTable():

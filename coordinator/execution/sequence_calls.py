@@ -96,6 +96,13 @@ async def _value(caller: "_Caller", supplied: RuntimeParameter, *, writes: bool)
     return await caller.answer(supplied.kind, supplied.sequence, args)
 
 
+async def take_values(
+    execution: Execution, sequence: SequenceDefinition, count: int
+) -> Sequence[int]:
+    """The next values of a sequence, for many rows. Raises 25006, 2200H."""
+    return await _Caller(execution).take(sequence, count)
+
+
 # --- one call ----------------------------------------------------------------------------------
 
 
@@ -142,7 +149,14 @@ class _Caller:
     async def take(self, sequence: SequenceDefinition, count: int) -> Sequence[int]:
         """The next values."""
         self.execution.transaction.check_writable("nextval()")
-        values = await self.execution.services.coordination.next_values(sequence, count)
+        left = self.execution.left_values.pop((sequence.oid, sequence.version), [])
+        values = left[:count]
+        if len(values) < count:
+            more = count - len(values)
+            coordination = self.execution.services.coordination
+            values = [*values, *await coordination.next_values(sequence, more)]
+        elif left[count:]:
+            self.execution.left_values[sequence.oid, sequence.version] = left[count:]
         self.execution.transaction.sequences.took(sequence, values[-1])
         return values
 

@@ -15,7 +15,12 @@ from coordinator.pgwire.arrow_types import to_values
 from coordinator.pgwire.messages import Severity
 from sql.binder.bind import bind_with_context
 from sql.binder.expressions.serial_sequences import serial_sequence
-from sql.binder.expressions.session_calls import ACCEPT_CLOCK, LAST_COMMIT_TIMESTAMP
+from sql.binder.expressions.session_calls import (
+    ACCEPT_CLOCK,
+    LAST_COMMIT_TIMESTAMP,
+    STATEMENT_START,
+    TRANSACTION_START,
+)
 from sql.errors import SqlError, not_supported
 from sql.plan.nodes import ColumnId, Expr, PlanColumn, Values
 from sql.statements.runtime_parameters import RuntimeParameter
@@ -48,6 +53,10 @@ def session_value(execution: Execution, kind: str, *, writes: bool) -> Value:
             return execution.services.coordination.notifications.queue.usage
         case "pg_listening_channels":
             return execution.transaction.listening_channels
+        case _ if kind == TRANSACTION_START:
+            return execution.transaction.now()
+        case _ if kind == STATEMENT_START:
+            return execution.services.clock.now()
         case _ if kind == LAST_COMMIT_TIMESTAMP:
             return execution.transaction.last_write
         case "meridian_settings":

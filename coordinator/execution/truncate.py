@@ -32,7 +32,7 @@ async def execute_truncate(execution: Execution, statement: Truncate, tag: str) 
     locked = frozenset(table.oid for table in statement.tables)
     views = await coordination.scan(transaction.id, ts, statement.tables, (), locked)
     for table, view in zip(statement.tables, views, strict=True):
-        deletes = _all_rows(view)
+        deletes = all_rows(view)
         transaction.fresh.add(table.oid)
         if deletes:
             buffer_rows(execution, table, WriteBatch(deletes=deletes))
@@ -42,7 +42,8 @@ async def execute_truncate(execution: Execution, statement: Truncate, tag: str) 
     return Done(tag)
 
 
-def _all_rows(view: ShardView) -> dict[Source, BitMap64]:
+def all_rows(view: ShardView) -> dict[Source, BitMap64]:
+    """The names of all rows of a view, without a look at one."""
     deletes: dict[Source, BitMap64] = {}
     for part in view.files:
         deletes[part.file.name] = _range(part.row_limit) - part.deleted

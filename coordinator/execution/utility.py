@@ -6,36 +6,45 @@ server starts without definitions, EXPLAIN and COPY.
 
 from typing import assert_never
 
+from coordinator.execution.change_streams.subscribe import (
+    execute_copy_subscription,
+    execute_subscribe,
+)
 from coordinator.execution.context import Execution, Outcome
 from coordinator.execution.copy import CopyStream, execute_copy_in, execute_copy_out
-from coordinator.execution.create_table_as import execute_create_as
+from coordinator.execution.create_table_as import execute_create_as, execute_refresh
 from coordinator.execution.ddl import execute_advance, execute_definition
 from coordinator.execution.explain import execute_explain
 from coordinator.execution.lock_table import execute_lock
 from coordinator.execution.maintenance import execute_maintenance
 from coordinator.execution.truncate import execute_truncate
 from sql.statements.bound import (
-    AdvanceTimeline,
     AlterTable,
     CopyIn,
     CopyOut,
-    CreateReadHold,
+    CopySubscription,
     CreateSchema,
     CreateTable,
     CreateTableAs,
-    CreateTimeline,
-    DropReadHold,
     DropSchema,
     DropTable,
-    DropTimeline,
     Explain,
     ExplainTimestamp,
+    RefreshMaterializedView,
+    Subscribe,
     Truncate,
     UtilityStatement,
 )
 from sql.statements.ddl import ChangeObjects, ChangePrivileges, CreateObject, CreateSequence
 from sql.statements.locking import LockTables
 from sql.statements.maintenance import MaintenanceStatement
+from sql.statements.timelines import (
+    AdvanceTimeline,
+    CreateReadHold,
+    CreateTimeline,
+    DropReadHold,
+    DropTimeline,
+)
 from storage.types import Timestamp
 
 
@@ -48,10 +57,14 @@ async def execute_utility(
     as_of: Timestamp | None,
     alone: bool,
 ) -> Outcome:
-    """Execute one; `alone`: it is its whole transaction. `stream`: where COPY's data is."""
+    """Execute one; `alone`: it is its whole transaction. `stream`: where COPY's data is, and who
+    follows changes.
+    """
     match statement:
         case CreateTableAs() as created:
             return await execute_create_as(execution, created)
+        case RefreshMaterializedView() as refresh:
+            return await execute_refresh(execution, refresh, tag)
         case Truncate() as truncated:
             return await execute_truncate(execution, truncated, tag)
         case LockTables() as locked:
@@ -60,6 +73,10 @@ async def execute_utility(
             return await execute_copy_in(execution, copy, stream)
         case CopyOut() as copy:
             return await execute_copy_out(execution, copy, stream, as_of=as_of)
+        case Subscribe() as subscribe:
+            return await execute_subscribe(execution, subscribe, stream, as_of=as_of)
+        case CopySubscription() as copy:
+            return await execute_copy_subscription(execution, copy, stream, as_of=as_of)
         case (
             CreateTable() | DropTable() | CreateSchema() | DropSchema() | AlterTable()
             | CreateTimeline() | DropTimeline() | CreateReadHold() | DropReadHold()

@@ -179,6 +179,11 @@ def user_tables(catalog: Catalog) -> list[Table]:
     return sorted(catalog.tables.values(), key=lambda table: table.oid)
 
 
+def base_tables(catalog: Catalog) -> list[Table]:
+    """Those of them that are no materialized views, which the SQL standard does not know."""
+    return [table for table in user_tables(catalog) if table.query is None]
+
+
 def views_as_tables(context: BindContext) -> Iterator[Table]:
     """The views as tables without rows, their columns as the view is bound now."""
     for view in sorted(context.catalog.views(), key=lambda view: view.oid):

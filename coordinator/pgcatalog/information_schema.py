@@ -13,6 +13,7 @@ from coordinator.pgcatalog.definitions import (
     EVERYTHING,
     INSERTED,
     UPDATED,
+    base_tables,
     column_number,
     constraints_of,
     is_user_view,
@@ -54,7 +55,7 @@ def _relations(context: BindContext) -> Iterator[Table]:
     yield from system_catalogs().values()
     yield from SYSTEM_RELATIONS.values()
     yield from extension_views(context.catalog)
-    yield from user_tables(context.catalog)
+    yield from base_tables(context.catalog)
     yield from views_as_tables(context)
 
 

@@ -19,7 +19,7 @@ import pyarrow as pa
 from pyroaring import BitMap64
 
 from compute.arrow import table_schema
-from coordinator.core.observation import ObservedShard, ObservedTimeline
+from coordinator.core.observation import ObservedHold, ObservedShard, ObservedTimeline
 from sql.binder.ddl.storage_options import own_storage_options
 from sql.catalog.catalog import Table
 from sql.catalog.meridian_schema import (
@@ -27,6 +27,7 @@ from sql.catalog.meridian_schema import (
     CUTS,
     FRONTIERS,
     READ_HOLDS,
+    SUBSCRIPTIONS,
     TABLE_OPTIONS,
     TIMELINES,
     TRANSACTIONS,
@@ -113,13 +114,37 @@ def _read_holds(observed: Sequence[ObservedTimeline]) -> Iterator[Row]:
     for line in observed:
         for hold in line.holds:
             yield (
-                "named" if hold.name is not None else "transaction",
+                _hold_kind(hold),
                 hold.name,
                 hold.owner,
                 hold.txn,
                 line.timeline.name,
                 hold.ts,
                 _time(line, hold.ts),
+            )
+
+
+def _hold_kind(hold: ObservedHold) -> str:
+    if hold.name is not None:
+        return "named"
+    return "transaction" if hold.subscription is None else "subscription"
+
+
+def _subscriptions(observed: Sequence[ObservedTimeline]) -> Iterator[Row]:
+    for line in observed:
+        for known in line.subscriptions:
+            yield (
+                known.id,
+                known.owner,
+                known.table.schema,
+                known.table.name,
+                line.timeline.name,
+                "behind" if known.is_behind else "waiting",
+                known.as_of,
+                known.up_to,
+                known.position,
+                _time(line, known.as_of),
+                _time(line, known.position),
             )
 
 
@@ -202,4 +227,5 @@ _ROWS: Final[dict[int, Callable[[Sequence[ObservedTimeline]], Iterator[Row]]]] =
     CUTS.oid: _cuts,
     CONFLICT_STATISTICS.oid: _conflicts,
     TABLE_OPTIONS.oid: _table_options,
+    SUBSCRIPTIONS.oid: _subscriptions,
 }

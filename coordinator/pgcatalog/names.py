@@ -50,7 +50,7 @@ def _texts(context: BindContext) -> Iterator[tuple[int, int, str, str]]:
         yield from texts.expressions(table)
     for domain in context.catalog.domains():
         yield from texts.of_domain(domain)
-    for view in context.catalog.views():
+    for view in context.catalog.defined_views():
         yield from texts.of_view(view)
     for table in views_with_defaults(context):
         yield from texts.expressions(table)
@@ -207,7 +207,7 @@ def _serials(context: BindContext) -> Iterator[NamedRow]:
 def _updatable(context: BindContext) -> Iterator[NamedRow]:
     """What may be done to a relation, part 0; to each column of a view, or all of a table: -1."""
     for table in all_tables(context):
-        if is_base_table(table):
+        if is_base_table(table) and table.query is None:
             for part in (0, -1):
                 yield {"oid": table.oid, "part": part, "events": EVERYTHING}
     for view in context.catalog.views():

@@ -55,6 +55,7 @@ _Address: TypeAlias = tuple[int, int, int]
 
 def pg_depend(context: BindContext) -> Iterator[NamedRow]:
     """All rows."""
+    materialized = context.catalog.named_tables.materialized
     for table in context.catalog.tables.values():
         yield _row((CLASS, table.oid, 0), (NAMESPACE, schema_oid(table.schema), 0), "n")
         yield from _defaults(context, table)
@@ -67,8 +68,9 @@ def pg_depend(context: BindContext) -> Iterator[NamedRow]:
                 yield from _named((CLASS, index.oid, 0), text)
         for one in context.catalog.statistics(table.oid):
             yield from _statistics((STATISTICS, one.oid, 0), table, one)
-    for view in context.catalog.views():
-        yield _row((CLASS, view.oid, 0), (NAMESPACE, schema_oid(view.schema), 0), "n")
+    for view in context.catalog.defined_views():
+        if view.oid not in materialized:
+            yield _row((CLASS, view.oid, 0), (NAMESPACE, schema_oid(view.schema), 0), "n")
         rule = (REWRITE, derived_oid("rule", view.oid), 0)
         yield _row(rule, (CLASS, view.oid, 0), "i")
         for oid, number in DefinitionTexts(context).uses(view):

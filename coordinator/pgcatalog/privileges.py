@@ -6,6 +6,7 @@ A row names the columns it has (W2 of `pgcatalog/relations.py`).
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
+from coordinator.pgcatalog.definitions import base_tables
 from coordinator.pgcatalog.named_row import NamedRow
 from sql.binder.resolve.role_names import current_role, roles_of
 from sql.binder.state import BindContext
@@ -186,8 +187,9 @@ def _named(context: BindContext, thing: OwnedObject, kind: str) -> dict[str, Val
 
 def _table_privileges(context: BindContext) -> Iterator[dict[str, Value]]:
     system = map(owned_object, system_catalogs().values())
+    hidden = context.catalog.named_tables.materialized
     for thing in (*owned_objects(context.catalog), *system):
-        if thing.kind == "table":
+        if thing.kind == "table" and thing.subject.of not in hidden:
             for grant in _grants(context, thing):
                 hierarchy = "YES" if grant["privilege_type"] == "SELECT" else "NO"
                 yield _named(context, thing, "table") | grant | {"with_hierarchy": hierarchy}
@@ -196,7 +198,7 @@ def _table_privileges(context: BindContext) -> Iterator[dict[str, Value]]:
 def _column_privileges(context: BindContext) -> Iterator[dict[str, Value]]:
     """Those of a table are those of all its columns, too."""
     names = set(ALL_PRIVILEGES["column"])
-    relations: list[Table | ViewDefinition] = [*context.catalog.tables.values()]
+    relations: list[Table | ViewDefinition] = [*base_tables(context.catalog)]
     relations += system_catalogs().values()
     relations += context.catalog.views()
     for found in relations:

@@ -39,6 +39,7 @@ from coordinator.pgcatalog.types import (
     index_collation,
     opclass_oid,
 )
+from sql.binder.resolve.unpopulated_views import is_unpopulated
 from sql.binder.state import BindContext
 from sql.catalog.catalog import Table
 from sql.catalog.constraint_names import not_null_name
@@ -106,12 +107,13 @@ def _pg_class(context: BindContext) -> Iterator[NamedRow]:
                 if is_server_state(table) and not is_user_view(table)
                 else (row_type_oid(table.oid)),
                 "relname": table.name,
-                "relkind": "v" if view else "r",
+                "relkind": _kind(table),
                 "relam": 0 if view else HEAP,
                 "relnatts": max(map(table.number_of, range(len(table.columns))), default=0),
                 "relchecks": len(table.checks),
                 "relhasindex": bool(table.keys) or any(context.catalog.indexes(table.oid)),
-                "relhasrules": is_user_view(table),
+                "relhasrules": is_user_view(table) or table.query is not None,
+                "relispopulated": not is_unpopulated(table),
                 # In PostgreSQL foreign keys are triggers of both tables: psql shows none without.
                 "relhastriggers": bool(table.foreign_keys) or table.oid in referred,
                 "relreplident": "n" if view or table.schema == PG_CATALOG else "d",
@@ -139,6 +141,12 @@ def _pg_class(context: BindContext) -> Iterator[NamedRow]:
                     "reloptions": key.parameters or None,
                 }
             )
+
+
+def _kind(table: Table) -> str:
+    if table.query is not None:
+        return "m"
+    return "v" if is_shown_as_view(table) else "r"
 
 
 def _options(context: BindContext, table: Table) -> Value:
@@ -393,8 +401,23 @@ def _pg_views(context: BindContext) -> Iterator[NamedRow]:
         }
 
 
+def _pg_matviews(context: BindContext) -> Iterator[NamedRow]:
+    shown, texts = PrivilegeColumns(context), DefinitionTexts(context)
+    for table in user_tables(context.catalog):
+        view = table.materialized_view
+        if view is not None:
+            yield {
+                "schemaname": table.schema,
+                "matviewname": table.name,
+                "matviewowner": shown.owner(table),
+                "hasindexes": bool(table.keys) or any(context.catalog.indexes(table.oid)),
+                "ispopulated": not is_unpopulated(table),
+                "definition": texts.view(view),
+            }
+
+
 def _pg_rewrite(context: BindContext) -> Iterator[NamedRow]:
-    for view in context.catalog.views():
+    for view in context.catalog.defined_views():
         yield {
             "oid": derived_oid("rule", view.oid),
             "rulename": "_RETURN",
@@ -408,7 +431,7 @@ def _pg_rewrite(context: BindContext) -> Iterator[NamedRow]:
 def _pg_tables(context: BindContext) -> Iterator[NamedRow]:
     shown = PrivilegeColumns(context)
     for table in (*system_catalogs().values(), *user_tables(context.catalog)):
-        if not is_shown_as_view(table):
+        if _kind(table) == "r":
             yield {
                 "schemaname": table.schema,
                 "tablename": table.name,
@@ -449,6 +472,7 @@ TABLE_ROWS: Final[Mapping[str, Callable[[BindContext], Iterator[NamedRow]]]] = {
     "pg_constraint": _pg_constraint,
     "pg_index": _pg_index,
     "pg_indexes": _pg_indexes,
+    "pg_matviews": _pg_matviews,
     "pg_namespace": _pg_namespace,
     "pg_rewrite": _pg_rewrite,
     "pg_sequence": _pg_sequence,

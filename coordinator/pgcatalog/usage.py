@@ -9,6 +9,7 @@ from typing import Final
 
 from coordinator.pgcatalog.definition_texts import DefinitionTexts
 from coordinator.pgcatalog.definitions import (
+    base_tables,
     check_numbers,
     column_number,
     constraints_of,
@@ -62,7 +63,7 @@ def _tables(context: BindContext) -> Iterator[Table]:
 
 def _relations(context: BindContext) -> Iterator[Table]:
     yield from system_catalogs().values()
-    yield from user_tables(context.catalog)
+    yield from base_tables(context.catalog)
     yield from views_as_tables(context)
 
 

@@ -24,7 +24,7 @@ from coordinator.pgwire.copy_lines import FieldSplitter, LineSplitter, bad_forma
 from coordinator.pgwire.kernels import Column
 from coordinator.pgwire.plain_blocks import BlockCutter
 from sql.errors import OutOfEngineRange, SqlError, not_supported
-from sql.statements.bound import CopyOptions
+from sql.statements.copy_options import CopyOptions
 from sql.types.sql_type import SqlType, Value
 from sql.types.styles import DEFAULT_STYLES, Styles
 

@@ -14,7 +14,7 @@ from typing import Final
 
 from coordinator.pgwire.encoding import decode_text, invalid_sequence
 from sql.errors import SqlError
-from sql.statements.bound import CopyOptions
+from sql.statements.copy_options import CopyOptions
 
 _LF, _CR, _CRLF = b"\n", b"\r", b"\r\n"
 _BACKSLASH: Final = ord("\\")

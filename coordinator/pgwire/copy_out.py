@@ -30,7 +30,7 @@ from coordinator.pgwire.kernels import (
     replace_text,
 )
 from coordinator.pgwire.messages import CopyFrames
-from sql.statements.bound import CopyOptions
+from sql.statements.copy_options import CopyOptions
 from sql.types.sql_type import SqlType
 from sql.types.styles import DEFAULT_STYLES, Styles
 

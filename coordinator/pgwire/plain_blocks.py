@@ -30,7 +30,7 @@ from coordinator.pgwire.kernels import (
     replace_masked,
     to_python_list,
 )
-from sql.statements.bound import CopyOptions
+from sql.statements.copy_options import CopyOptions
 
 _LF, _CRLF = b"\n", b"\r\n"
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"

@@ -29,6 +29,7 @@ from compute.simple_plans import is_row_by_row
 from coordinator.pgwire.values import decode_value
 from coordinator.planning.lru_cache import LruMapping
 from coordinator.planning.planner import plan_prepared
+from sql.binder.expressions.session_calls import CLOCK_FUNCTIONS
 from sql.catalog.catalog import Catalog
 from sql.errors import SqlError
 from sql.parser.parse import Statement
@@ -58,6 +59,7 @@ from sql.statements.bound import (
     OutputColumn,
     ParameterizedStatement,
 )
+from sql.statements.runtime_parameters import RuntimeParameter
 from sql.types.sql_type import SqlType, Value, plain_type
 from sql.types.styles import Styles
 from sql.types.text_input import CLOCK_DEPENDENT_TYPES
@@ -248,12 +250,12 @@ def read_places(key: str, types: Sequence[SqlType]) -> tuple[tuple[int, SqlType]
     )
 
 
-def computed_constants(bound: BoundStatement) -> PreparedPlan | None:
-    """What a statement computes of its parameters alone (T3)."""
+def computed_constants(bound: BoundStatement, literals: int) -> PreparedPlan | None:
+    """What a statement computes of its literals alone, which are its first parameters (T3)."""
     found: dict[Expr, None] = {}
 
     def collect(expr: Expr) -> Expr:
-        if _is_of_literals(expr):
+        if _is_of_literals(expr, literals):
             found[expr] = None
             return expr
         return rewrite_children(expr, collect)
@@ -266,11 +268,12 @@ def computed_constants(bound: BoundStatement) -> PreparedPlan | None:
     return PreparedPlan(Values(tuple(columns), (tuple(failing),)))
 
 
-def _is_of_literals(expr: Expr) -> bool:
-    """Whether an expression is computed of parameters and constants, at least one of the former."""
+def _is_of_literals(expr: Expr, literals: int) -> bool:
+    """Whether an expression is computed of literals and constants, at least one of the former."""
     nodes = list(expression_nodes(expr))
     return any(isinstance(node, Param) for node in nodes) and not any(
         isinstance(node, ColumnRef | Subquery)
+        or (isinstance(node, Param) and node.index > literals)
         or (isinstance(node, Call) and node.function.volatility != "immutable")
         for node in nodes
     )
@@ -289,9 +292,16 @@ def may_have_template(prepared: ParameterizedStatement) -> bool:
     """
     if prepared.fails is not None or prepared.uses_now or prepared.rebind or prepared.read:
         return False
-    if prepared.supplied or prepared.filled or prepared.tells_timestamp:
+    if prepared.filled or prepared.tells_timestamp or not all(map(_is_of_text, prepared.supplied)):
         return False
     return _is_simple(prepared.bound)
+
+
+def _is_of_text(call: RuntimeParameter) -> bool:
+    """Whether a runtime parameter does not depend on literals: the clock, a sequence."""
+    if call.kind in CLOCK_FUNCTIONS:
+        return True
+    return call.kind == "nextval" and call.sequence is not None
 
 
 def means_the_same(
@@ -339,9 +349,11 @@ def _is_simple(bound: BoundStatement) -> bool:
 
 
 def _filling(values: Sequence[Value]) -> Callable[[Expr], Expr]:
-    """Puts constants in place of parameters."""
+    """Puts constants in place of parameters; the runtime ones come first then."""
 
     def constant(expr: Expr) -> Expr:
+        if isinstance(expr, Param) and expr.index > len(values):
+            return Param(expr.index - len(values), expr.type)
         if isinstance(expr, Param):
             return Const(values[expr.index - 1], expr.type)
         return rewrite_children(expr, constant)

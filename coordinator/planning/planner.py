@@ -23,6 +23,7 @@ from sql.statements.bound import (
     Modify,
     ModifyingWith,
     ParameterizedStatement,
+    RefreshMaterializedView,
 )
 from sql.statements.ddl import CreateObject
 
@@ -57,6 +58,8 @@ def _planned(bound: BoundStatement, plan_of: _PlanOf) -> BoundStatement:
             return replace(bound, statement=_with_plans(bound.statement, plan_of))
         case CopyOut():
             return replace(bound, query=_query(bound.query, plan_of))
+        case RefreshMaterializedView(source=source) if source is not None:
+            return replace(bound, source=plan_of(source))
         case CreateObject(computed=computed):
             for plan in computed:
                 plan_of(plan)

@@ -45,8 +45,9 @@ from coordinator.pgwire.messages import (
 from coordinator.pgwire.protocol import Limits, Protocol
 from coordinator.server.access import Peer
 from coordinator.server.certificates import observed_encryption
+from coordinator.server.connection_log import ConnectionLog
 from coordinator.server.connection_memory import ConnectionMemory
-from coordinator.server.listeners import peer_of
+from coordinator.server.listeners import peer_of, ports_of
 from coordinator.server.login import Login
 from coordinator.server.login_attempt import audit_login, log_in_audited
 from coordinator.server.server import Server
@@ -55,6 +56,7 @@ from coordinator.server.strangers import Stranger
 from coordinator.server.tls import TlsFailed, TlsLayer
 from coordinator.session.requests import Identity
 from coordinator.session.session import SHORT_STATEMENTS_MAX, Session
+from coordinator.session_records import RecordOrigin
 from coordinator.transaction.transaction import SessionTransaction
 from sql.catalog.temporary import TEMPORARY_SCHEMA_PREFIX
 from sql.errors import SqlError
@@ -87,6 +89,7 @@ class Connection(asyncio.Protocol):
         self._tls: TlsLayer | None = None
         self._encryption: ObservedEncryption | None = None
         self._peer = Peer(None, None, None)
+        self._log = ConnectionLog(server.settings)
         self._is_new = True
         self._waiter: asyncio.Future[None] | None = None
         self._transport: asyncio.Transport | None = None
@@ -118,6 +121,7 @@ class Connection(asyncio.Protocol):
             peer.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         found = peer_of(transport, peer)
         self._peer = found or self._peer
+        self._log.received(self._peer, ports_of(transport)[0])
         if found is None or not self._server.spawn(self._serve()):
             transport.abort()
 
@@ -439,10 +443,6 @@ class Connection(asyncio.Protocol):
         peer, parameters = self._how_connected(), startup.parameters
         return await log_in_audited(self._server, parameters, peer, self, self._stranger)
 
-    def _audit(self, login: Login, outcome: SqlError | int) -> None:
-        """What has become of who was let in: a session with that pid, or nothing."""
-        audit_login(self._server, self._how_connected(), login.user, login.database, outcome)
-
     def _how_connected(self) -> Peer:
         """How the client is connected, as it was at the beginning."""
         return replace(self._peer, tls=None if self._tls is None else self._tls.facts())
@@ -458,17 +458,22 @@ class Connection(asyncio.Protocol):
 
     async def _converse(self, login: Login, minor: int) -> None:
         """Open the session, run it, clean up."""
+        assert self._transport is not None, "a session has a connection"
+        ports = ports_of(self._transport)
         try:
             self._server.check_limits(login)
-            variables = starting_variables(self._server, login, self._ports()[1])
+            variables = starting_variables(self._server, login, ports[1])
         except SqlError as error:
-            self._audit(login, error)
+            audit_login(self._server, self._how_connected(), login.user, login.database, error)
             self._refuse(error)
             return
         self._encryption = observed_encryption(None if self._tls is None else self._tls.facts())
         self._wire.use_encoding(lambda: variables.encoding)
         pid = self._server.new_pid()
-        self._audit(login, pid)
+        audit_login(self._server, self._how_connected(), login.user, login.database, pid)
+        application, address = variables.get("application_name"), self._peer.address
+        origin = RecordOrigin(pid, login.user, login.database, application, address, ports[0])
+        self._log.authorized(self._how_connected(), login.proof, origin)
         # Protocol 3.0 knows only keys of four bytes; 3.2 has room for one that cannot be guessed.
         secret = secrets.token_bytes(32 if minor >= 2 else 4)
         self.send(AuthenticationOk())
@@ -481,19 +486,14 @@ class Connection(asyncio.Protocol):
         owner = ConnectionId(pid)
         transaction = SessionTransaction(services.coordination, services.clock, owner, variables)
         temporary = f"{TEMPORARY_SCHEMA_PREFIX}{pid}_{services.clock.now():x}"
-        identity = Identity(login.database, pid, self._server.started_at, self._ports(), temporary)
+        started_at = self._server.started_at
+        identity = Identity(login.database, pid, started_at, ports, temporary, address)
         self._session = Session(services, self, transaction, variables, identity)
         services.coordination.notifications.attach(owner, self._session.notified)
         self._server.enter(pid, secret, self, login.oid)
         try:
             await self._session.run()
         finally:
+            self._log.ended(variables, origin)
             self._server.leave(pid)
             services.coordination.disconnected(owner)
-
-    def _ports(self) -> tuple[int | None, int | None]:
-        """The client's and the server's end; None for what is no TCP connection."""
-        assert self._transport is not None, "a session has a connection"
-        ends = (self._transport.get_extra_info(name) for name in ("peername", "sockname"))
-        client, server = (end[1] if isinstance(end, tuple) else None for end in ends)
-        return client, server

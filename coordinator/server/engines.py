@@ -156,7 +156,16 @@ def _local(settings: Settings, storage: Storage) -> Executor:
 
 def _spark(settings: Settings, storage: Storage) -> Executor:
     from compute.spark.executor import SparkExecutor
-    from compute.spark.session import SparkSettings
+    from compute.spark.session import ClusterSettings, SparkSettings
+
+    cluster = ClusterSettings(
+        driver_host=settings.spark_driver_host,
+        driver_bind=settings.spark_driver_bind,
+        driver_port=settings.spark_driver_port,
+        executor_memory_mb=settings.spark_executor_memory_mb,
+        cores_max=settings.spark_cores_max,
+        wait_s=settings.spark_wait_s,
+    )
 
     # The protocol asks for a property where the class has a constant: the same to a reader.
     executor = SparkExecutor(
@@ -166,6 +175,8 @@ def _spark(settings: Settings, storage: Storage) -> Executor:
             master=settings.spark_master,
             java_home=Path(settings.java_home) if settings.java_home else None,
             heap_mb=settings.spark_heap_mb,
+            conf=settings.spark_conf,
+            cluster=cluster if settings.has_spark_cluster else None,
             archive_directory=storage.directory.root / "classes",
             spool_bytes_max=settings.result_spool_bytes_max,
         )

@@ -147,3 +147,10 @@ def peer_of(transport: asyncio.Transport, connected: socket.socket | None) -> Pe
         return None
     name = transport.get_extra_info("peername")
     return None if name is None else Peer(name[0], None, None)
+
+
+def ports_of(transport: asyncio.BaseTransport) -> tuple[int | None, int | None]:
+    """The client's and the server's end; None for what is no TCP connection."""
+    ends = (transport.get_extra_info(name) for name in ("peername", "sockname"))
+    client, server = (end[1] if isinstance(end, tuple) else None for end in ends)
+    return client, server

@@ -1,9 +1,14 @@
-"""Log to stderr, one line a record: time in UTC, level, logger, text.
+"""Log to stderr, one line a record: time in UTC, level, logger, text; or JSON.
 
-Metrics: `coordinator/monitoring/`.
+    2026-11-29T17:00:00.123Z LOG meridian.session [7] duration: 1.234 ms  statement: select 1
+    {"timestamp":"2026-11-29T17:00:00.123Z","error_severity":"LOG","pid":7,"message":"duration: ..
+
+Records of sessions have further lines in the text format (DETAIL, STATEMENT ..), and in JSON the
+names that PostgreSQL's jsonlog has. Metrics: `coordinator/monitoring/`.
 
 INVARIANTS
-  G1  a record is one line: newlines in the logged text are escaped.
+  G1  a line is whole: newlines in the logged text are escaped. In JSON a record is one line.
+  G2  what may be a secret is hidden in everything that is written, tracebacks too.
 """
 
 import logging
@@ -11,22 +16,94 @@ import sys
 import time
 from typing import Final
 
-_FORMAT: Final = "%(asctime)s.%(msecs)03dZ %(levelname)s %(name)s %(message)s"
+from coordinator.hidden_secrets import without_secrets, without_secrets_of
+from coordinator.session_records import SESSION_RECORD, SessionRecord
+
+_TIME: Final = "%Y-%m-%dT%H:%M:%S"
 
 
-class _OneLine(logging.Formatter):
-    """One line a record (G1), in UTC."""
-
-    converter = staticmethod(time.gmtime)
-
-    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  logging's name
-        return super().formatMessage(record).replace("\r", "\\r").replace("\n", "\\n")
+def _moment(record: logging.LogRecord) -> str:
+    whole = time.strftime(_TIME, time.gmtime(record.created))
+    return f"{whole}.{int(record.msecs):03d}Z"
 
 
-def start_logging(level: str) -> None:
-    """Log to stderr from now on."""
+def _session_record(record: logging.LogRecord) -> SessionRecord | None:
+    found = getattr(record, SESSION_RECORD, None)
+    return found if isinstance(found, SessionRecord) else None
+
+
+def _message(record: logging.LogRecord) -> str:
+    """The text without secrets (G2)."""
+    session = _session_record(record)
+    if session is None or not session.statement:
+        return without_secrets(record.getMessage())
+    return without_secrets_of(record.getMessage(), session.statement)
+
+
+class TextLines(logging.Formatter):
+    """One line a record, or one a part of it (G1), in UTC."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """See logging.Formatter."""
+        session = _session_record(record)
+        if session is None:
+            text = self._line(record, record.levelname, _message(record))
+            if record.exc_info is None:
+                return text
+            return f"{text}\n{without_secrets(self.formatException(record.exc_info))}"
+        pid = "" if session.origin is None else f"[{session.origin.pid}] "
+        parts = {session.severity.name: _message(record)}
+        parts.update((word, without_secrets(text)) for word, text in session.lines().items())
+        return "\n".join(self._line(record, word, pid + text) for word, text in parts.items())
+
+    def _line(self, record: logging.LogRecord, word: str, text: str) -> str:
+        line = f"{_moment(record)} {word} {record.name} {text}"
+        return line.replace("\r", "\\r").replace("\n", "\\n")
+
+
+def json_fields(record: logging.LogRecord) -> dict[str, object]:
+    """The fields of a record in JSON, as PostgreSQL's jsonlog calls them."""
+    session = _session_record(record)
+    fields: dict[str, object] = {"timestamp": _moment(record)}
+    origin = None if session is None else session.origin
+    if origin is not None:
+        fields |= {
+            "pid": origin.pid, "user": origin.user, "dbname": origin.database,
+            "remote_host": origin.host, "remote_port": origin.port,
+            "application_name": origin.application,
+        }  # fmt: skip
+    fields["error_severity"] = record.levelname if session is None else session.severity.name
+    if session is not None:
+        fields["state_code"] = session.sqlstate
+    fields |= {"message": _message(record), "logger": record.name}
+    if session is not None:
+        fields |= {word.lower(): without_secrets(text) for word, text in session.lines().items()}
+    return {name: value for name, value in fields.items() if value not in ("", None)}
+
+
+def _json_formatter() -> logging.Formatter:
+    from pythonjsonlogger.json import JsonFormatter
+
+    class JsonLines(JsonFormatter):
+        """One JSON object a record (G1)."""
+
+        def add_fields(
+            self,
+            log_data: dict[str, object],
+            record: logging.LogRecord,
+            message_dict: dict[str, object],
+        ) -> None:
+            log_data.update(json_fields(record))
+            if "exc_info" in message_dict:
+                log_data["backtrace"] = without_secrets(str(message_dict["exc_info"]))
+
+    return JsonLines(json_ensure_ascii=False)
+
+
+def start_logging(level: str, form: str = "text") -> None:
+    """Log to stderr from now on. `form`: `text` or `json`."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_OneLine(_FORMAT, datefmt="%Y-%m-%dT%H:%M:%S"))
+    handler.setFormatter(_json_formatter() if form == "json" else TextLines())
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())

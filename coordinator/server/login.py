@@ -71,6 +71,8 @@ class Login:
     oid: int
     parameters: Mapping[str, str]
     """The settings of the start-up message."""
+    proof: str
+    """How it has proved who it is, for the log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +136,20 @@ async def log_in(
         _check_named_by(attempt, _certificate(attempt))
     trusted = access.is_open and method is HbaMethod.TRUST
     admitted = _admitted_role(coordination.newest_catalog, user, method, is_open=trusted)
-    return Login(user, database, admitted.oid, parameters)
+    return Login(user, database, admitted.oid, parameters, _proof(attempt))
+
+
+def _proof(attempt: _Attempt) -> str:
+    """As set_authn_id and log_connections of PostgreSQL's auth.c have it."""
+    rule, tls = attempt.decided.rule, attempt.peer.tls
+    named = f'identity="{attempt.user}"'
+    if rule.method is HbaMethod.TRUST:
+        named = f'user="{attempt.user}"'
+    elif rule.method is HbaMethod.PEER and attempt.peer.uid is not None:
+        named = f'identity="{pwd.getpwuid(attempt.peer.uid).pw_name}"'
+    elif rule.method is HbaMethod.CERT and tls is not None and tls.client is not None:
+        named = f'identity="{client_names(tls.client)[1]}"'
+    return f"{named} method={rule.method} ({rule.file}:{rule.line})"
 
 
 def _who(startup: Mapping[str, str]) -> tuple[str, str, dict[str, str]]:

@@ -153,7 +153,7 @@ def serve(settings: Settings, ports: Sequence[socket.socket]) -> int:
     # Memory holds passwords while they are checked, and rows: a core file would keep them.
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
     tune_allocator()
-    start_logging(settings.log_level)
+    start_logging(settings.log_level, settings.log_format)
     if settings.is_password_shown:
         log.warning(
             "the stash's password is on the command line, where everybody on this machine reads it;"

@@ -6,7 +6,7 @@ INVARIANTS
 
 from typing import Final
 
-from coordinator.hidden_passwords import without_passwords
+from coordinator.hidden_secrets import without_secrets
 from coordinator.pgcatalog.activity import ObservedSession
 from coordinator.session.requests import Identity
 from coordinator.transaction.transaction import SessionTransaction, WaitEvent
@@ -69,7 +69,7 @@ class Activity:
         logged in as; `reads`: whether the client takes what it is sent.
         """
         shown = self._query.encode(errors="replace")[:QUERY_BYTES_MAX]
-        text = without_passwords(shown.decode(errors="ignore"))
+        text = without_secrets(shown.decode(errors="ignore"))
         return ObservedSession(
             pid=self._identity.pid,
             database=self._identity.database,

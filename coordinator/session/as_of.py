@@ -25,6 +25,7 @@ from sql.statements.bound import (
     Modify,
     ModifyingWith,
     ParameterizedStatement,
+    RefreshMaterializedView,
 )
 from storage.types import Timestamp
 
@@ -87,7 +88,7 @@ def tables_of_other_timelines(prepared: ParameterizedStatement) -> tuple[Table, 
             pass
         case Modify() | ModifyingWith() as bound:
             tables = tables_read_and_written(bound)
-        case CreateTableAs(tables=tables):
+        case CreateTableAs(tables=tables) | RefreshMaterializedView(tables=tables):
             pass
         case _:
             return ()

@@ -166,10 +166,11 @@ class Commands:
         return tag is not None
 
     async def _in_order(self, statements: Sequence[Statement]) -> None:
-        for statement in statements:
+        for number, statement in enumerate(statements):
+            if number:
+                await self.turns.give_way()
             prepared = PreparedStatement(statement, (), (), None)
             await self._simple(prepared, (), alone=len(statements) == 1)
-            await self.turns.give_way()
             self._restart_clock()
 
     async def _parsed(self, text: str) -> Sequence[Statement]:

@@ -89,7 +89,9 @@ class KnownStatements:
         read = compile_short_read(bound, self._services)
         if read is not None and (read.columns != promised or not read.may_run_on(engine)):
             read = None
-        write = None if promised is not None else known_short_write(bound, self._services)
+        write = known_short_write(bound, self._services)
+        if write is not None and write.columns != promised:
+            write = None
         counted = None
         if read is not None or write is not None:
             catalog = self._services.coordination.newest_catalog

@@ -71,6 +71,9 @@ class RepeatedRuns:
             return False
         if not self._services.limits.short_writes or self._transaction.failed:
             return False
+        logging = self._variables.logging
+        if logging is not None and logging.is_each:
+            return False  # each run has a record of its own (L2 of `statement_log.py`)
         began = perf_counter()
         runs, sets = self._following(prepared)
         if not runs:

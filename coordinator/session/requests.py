@@ -39,6 +39,8 @@ class Identity:
     ports: tuple[int | None, int | None] = (None, None)
     temporary: str = ""
     """The schema of its temporary relations."""
+    address: str | None = None
+    """Of the client; None: it came by the Unix socket."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from sql.statements.bound import (
     Modify,
     ModifyingWith,
     OutputColumn,
+    Subscribe,
 )
 from sql.statements.session import ShowVariable
 
@@ -19,7 +20,7 @@ from sql.statements.session import ShowVariable
 def result_columns(bound: BoundStatement, variables: Variables) -> tuple[OutputColumn, ...] | None:
     """None if it never yields rows."""
     match bound:
-        case BoundQuery():
+        case BoundQuery() | Subscribe():
             return bound.columns
         case Modify():
             return None if bound.returning is None else bound.columns
@@ -50,3 +51,8 @@ def check_promised_columns(
         # Drivers (pgjdbc, asyncpg, pgx ..) prepare the statement anew if the routine is this one.
         message = "cached plan must not change result type"
         raise SqlError("0A000", message, routine="RevalidateCachedQuery")
+
+
+def keeps_promise(promised: tuple[OutputColumn, ...] | None, bound: BoundStatement) -> bool:
+    """Whether a statement that writes has the columns that a client was promised, if it was."""
+    return promised is None or (isinstance(bound, Modify) and promised == bound.columns)

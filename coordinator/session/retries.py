@@ -15,7 +15,14 @@ from sql.catalog.catalog import Catalog, Table
 from sql.catalog.foreign_keys import foreign_key_closure
 from sql.catalog.meridian_schema import is_server_state
 from sql.errors import SqlError
-from sql.statements.bound import AlterTable, BoundStatement, Modify, ModifyingWith, Truncate
+from sql.statements.bound import (
+    AlterTable,
+    BoundStatement,
+    Modify,
+    ModifyingWith,
+    RefreshMaterializedView,
+    Truncate,
+)
 
 SendNotice: TypeAlias = Callable[[SqlError, Severity], None]
 
@@ -27,6 +34,8 @@ def contended_tables(bound: BoundStatement | None, catalog: Catalog) -> tuple[Ta
             read = bound.tables if isinstance(bound, Truncate) else tables_read_and_written(bound)
             touched = [table for table in dict.fromkeys(read) if not is_server_state(table)]
             return foreign_key_closure(catalog, touched)
+        case RefreshMaterializedView(table=table, tables=tables):
+            return tuple([one for one in (table, *tables) if not is_server_state(one)])
         case AlterTable():
             return tuple([change.before for change in bound.tables])
         case _:

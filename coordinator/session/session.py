@@ -6,8 +6,8 @@
 INVARIANTS
   S1  an error is answered once; after it everything up to Sync (or the string's end) is skipped.
   S2  an implicit transaction ends with its string or at Sync: commit, or rollback after an error.
-  S3  interrupting a session never interrupts a commit (X4 of `transaction.py`); a late cancel
-      hits no later statement.
+  S3  interrupting a session never interrupts a commit (X4 of `transaction.py`), nor the answer to
+      what has committed; a late cancel hits no later statement.
   S4  an unforeseen failure answers XX000 and ends this session only.
   S5  notifications are sent while no transaction is open, between messages: before ReadyForQuery,
       or when the session waits for a message. In a pipeline a transaction is open from its first
@@ -18,6 +18,7 @@ Not here: bytes (`connection.py`, `pgwire`), execution of the commands (`command
 
 import asyncio
 from collections.abc import Awaitable
+from functools import partial
 from time import perf_counter
 from typing import Final, assert_never
 
@@ -60,7 +61,9 @@ from coordinator.session.commands import Commands
 from coordinator.session.requests import Identity
 from coordinator.session.short_answers import ShortAnswers
 from coordinator.session.statement_counting import StatementCounting
+from coordinator.session.statement_log import StatementLog, Work
 from coordinator.session.statement_runner import StatementRunner
+from coordinator.session_records import LogSeverity
 from coordinator.transaction.transaction import SessionTransaction
 from coordinator.variables.variables import Variables
 from sql.errors import SqlError
@@ -108,6 +111,7 @@ class Session:
         self._counters = services.counters
         self._owner = ConnectionId(identity.pid)
         self._transaction = transaction
+        transaction.following.interrupt = self.interrupt
         transaction.inline.memory = services.memory.holding(MemoryOwner.ROWS)
         self._variables = variables
         execution = Execution(services, transaction, variables, self._notice)
@@ -127,21 +131,27 @@ class Session:
         )
         self._runner = runner
         self.activity = Activity(services.clock, identity, transaction, variables)
+        statements, portals = self._commands.statements, self._commands.portals
+        self._log = StatementLog(services, identity, variables, statements, portals)
+        transaction.watch_lock_wait = self._log.lock_wait
         self._short = ShortAnswers(
             services,
             client,
             transaction,
             variables,
-            self._commands.statements,
-            self._commands.portals,
+            statements,
+            portals,
             self._commands.templates,
             runner.binder,
             self.activity,
             counting,
+            self._log,
         )
         self._skipping = False
         self._task: asyncio.Task[None] | None = None
         self._interruptible = False
+        self._ends = 0
+        """How many transactions had ended when the statement that runs began."""
         self._interrupt: SqlError | None = None
         self._farewell: SqlError | None = None
         self._is_cut_off = False
@@ -161,14 +171,24 @@ class Session:
         if self._transaction.committing:
             self._transaction.interrupted = self._transaction.interrupted or error
             return
+        if self._has_committed and error is not self._farewell:
+            return
         assert self._task is not None, "S3: what is interruptible runs"
         self._interrupt = error
         self._task.cancel()
 
+    @property
+    def _has_committed(self) -> bool:
+        """Whether only the answer of what runs is left: to tell an error would be a lie (S3)."""
+        return self._transaction.committed and self._transaction.ends != self._ends
+
     def drain(self, error: SqlError) -> None:
-        """End the session with this error as soon as it is neither in a statement nor a block."""
+        """End the session with this error as soon as it is neither in a statement nor a block.
+        SUBSCRIBE would never end by itself.
+        """
         self._last_call = error
-        if self._waiting and not self._transaction.is_open:
+        follows = self._transaction.following.open and not self._transaction.in_block
+        if follows or (self._waiting and not self._transaction.is_open):
             self.end(error)
 
     def end(self, error: SqlError) -> None:
@@ -233,6 +253,7 @@ class Session:
                 self._counts.killed += 1
             else:
                 self._counts.fatal += 1
+            self._log.failed(self._farewell, LogSeverity.FATAL)
             self._client.send(error_response(self._farewell, Severity.FATAL))
 
     async def _leave(self) -> None:
@@ -303,15 +324,18 @@ class Session:
     async def _handle(self, message: FrontendMessage) -> None:
         if isinstance(message, Query | Parse | Execute) and not self._skipping:
             self._tell_activity(message)
+        self._log.message = message
         match message:
             case Bind() | Execute() | Describe() | Parse() | Close():
                 if not self._skipping:
                     ends = self._transaction.ends
-                    await self._guarded(self._commands.extended(message))
+                    run: Work = partial(self._commands.extended, message)
+                    await self._guarded(self._logged(message, run))
                     begins = self._in_pipeline or not isinstance(message, Close)
                     self._in_pipeline = begins and ends == self._transaction.ends
             case Query(text=text):
-                await self._guarded(self._commands.query(text))
+                run = partial(self._commands.query, text)
+                await self._guarded(self._logged(message, run))
                 await self._end_of_batch()
             case Sync():
                 await self._guarded(self._commands.end_implicit())
@@ -339,6 +363,10 @@ class Session:
             case _:
                 assert_never(message)
 
+    def _logged(self, message: FrontendMessage, work: Work) -> Awaitable[None]:
+        """The work, with records of it in the log if the settings ask for some."""
+        return work() if self._variables.logging is None else self._log.run(message, work)
+
     async def _end_of_batch(self) -> None:
         """A simple query or a pipeline is over: say so."""
         self._skipping = self._in_pipeline = False
@@ -347,6 +375,7 @@ class Session:
 
     async def _guarded(self, work: Awaitable[None]) -> None:
         """Run a command; answer whatever it raises (S1); stop when interrupted (S3)."""
+        self._ends = self._transaction.ends
         if self._is_timed:
             self._restart_clock()
             self._watch_transaction(running=True)
@@ -380,6 +409,7 @@ class Session:
 
     def _restart_clock(self) -> None:
         """A statement begins: statement_timeout is for each of a string."""
+        self._ends = self._transaction.ends
         self._stop_clock()
         limit = self._variables.milliseconds("statement_timeout")
         if limit:
@@ -416,6 +446,7 @@ class Session:
         # Closing a portal ends work of an engine, which may fail too: the client hears first what
         # went wrong first.
         if self._farewell is not failure:
+            self._log.failed(failure)
             self._client.send(error_response(failure))
         if self._transaction.in_block:
             await self._commands.portals.fail(ended)
@@ -443,6 +474,8 @@ class Session:
             self._farewell = self._last_call
 
     def _notice(self, notice: SqlError, severity: Severity) -> None:
+        if severity is Severity.WARNING:
+            self._log.failed(notice, LogSeverity.WARNING)
         rank = _MESSAGE_RANK[severity.value.lower()]
         if rank >= _MESSAGE_RANK[self._variables.get("client_min_messages")]:
             self._client.send(notice_response(notice, severity))

@@ -11,6 +11,8 @@ INVARIANTS
       the order of the statements. What is in a block is answered by `short_blocks.py`.
   Y3  what is answered is what the general way would: the statement was bound under the present
       catalog and settings, and the client was promised these columns.
+  Y4  nothing is answered here while the log has a record of each statement. Of slow ones only, it
+      has those that were slow here (L2 of `statement_log.py`).
 
 Not here: which queries are short (`execution/short_read.py`), bytes (`pgwire/flights.py`).
 """
@@ -45,6 +47,7 @@ from coordinator.session.short_blocks import ShortBlocks
 from coordinator.session.short_statement import ResultShape, ShortStatement
 from coordinator.session.statement_binder import StatementBinder
 from coordinator.session.statement_counting import StatementCounting
+from coordinator.session.statement_log import StatementLog
 from coordinator.session.statement_templates import StatementTemplates
 from coordinator.transaction.transaction import SessionTransaction
 from coordinator.variables.variables import Variables
@@ -78,6 +81,7 @@ class ShortAnswers:
         binder: StatementBinder,
         activity: Activity,
         counting: StatementCounting,
+        log: StatementLog,
     ) -> None:
         self._services = services
         self._client = client
@@ -86,6 +90,7 @@ class ShortAnswers:
         self._statements = statements
         self._templates = templates
         self._activity = activity
+        self._log = log
         self._is_on = services.limits.short_reads
         self._counters = services.counters
         self._known = KnownStatements(services, variables, binder, counting)
@@ -95,6 +100,18 @@ class ShortAnswers:
 
     def answer(self) -> bool:
         """Answer the flight that comes next, if it is one; False: nothing has happened (Y1)."""
+        logging = self._variables.logging
+        if logging is None:
+            return self._answer()
+        if logging.is_each:
+            return False  # Y4
+        flight, began = self._client.flight(), perf_counter()
+        answered = self._answer()
+        if answered and flight is not None:
+            self._log.answered(flight, perf_counter() - began)
+        return answered
+
+    def _answer(self) -> bool:
         flight = self._client.flight()
         if flight is None or not self._is_on or not self._may_answer():
             return False

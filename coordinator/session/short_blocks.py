@@ -13,15 +13,18 @@ The other invariants are those of `short_answers.py`. What the core does: `core/
 """
 
 import re
+from collections.abc import Sequence
 from time import perf_counter
-from typing import Final
+from typing import Final, cast
 
 from pglast import ast
 
+from compute.reference.expressions import Row
+from coordinator.core.short_writes.by_key import WriteAnswer
 from coordinator.execution.context import Done, Rows, Services, stream_table, tag_with_count
 from coordinator.execution.name_dependencies import dependent_names
 from coordinator.execution.short_read import ShortRead
-from coordinator.execution.short_writes.compile import Statement as ShortWrite
+from coordinator.execution.short_writes.compile import CompiledWrite
 from coordinator.execution.short_writes.run import write_in_block
 from coordinator.pgwire.codec import encode_backend
 from coordinator.pgwire.flights import BindFlight
@@ -37,8 +40,8 @@ from coordinator.session.known_statements import KnownStatements
 from coordinator.session.named_objects import PreparedStatements
 from coordinator.session.portal import Portal, PreparedStatement
 from coordinator.session.portals import Portals
-from coordinator.session.short_statement import ShortStatement
-from coordinator.session.statement_counting import StatementCounting, rows_of_tag
+from coordinator.session.short_statement import ResultShape, ShortStatement
+from coordinator.session.statement_counting import StatementCounting
 from coordinator.session.statement_templates import StatementTemplates
 from coordinator.transaction.transaction import SessionTransaction
 from coordinator.variables.variables import Variables
@@ -126,17 +129,30 @@ class ShortBlocks:
         check_counts(bind, len(known.types))
         values = decode_parameters(bind, known.types, self._variables)
         if known.write is not None:
-            tag = self._write(known, known.write, values)
-            if tag is None:
+            returning = known.write.returning
+            if returning is None:
+                answer = self._write(known, known.write, values)
+                if answer is None:
+                    return None
+                tag = _tag(known, answer)
+                self._keep_portal(prepared, values, Done(tag))
+                return _done(flight, tag)
+            # Before it writes: formats that the result cannot have are refused.
+            shape = known.shape(bind.result_formats, self._variables)
+            answer = self._write(known, known.write, values)
+            if answer is None:
                 return None
-            self._keep_portal(prepared, values, Done(tag))
-            return _done(flight, tag)
-        assert known.read is not None, "it is one or the other"
-        shape = known.shape(bind.result_formats, self._variables)
-        found = self._read(known, known.read, values, bind.result_formats)
-        if found is None:
-            return None
-        empty = Rows(known.read.columns, stream_table(known.read.no_rows), _selected)
+            found = self._returned(known, shape, answer)
+            tag_of = tag_with_count(known.bound.tag)
+            empty = Rows(returning.columns, stream_table(returning.table(())), tag_of)
+        else:
+            assert known.read is not None, "it is one or the other"
+            shape = known.shape(bind.result_formats, self._variables)
+            read = self._read(known, known.read, values, bind.result_formats)
+            if read is None:
+                return None
+            found = read
+            empty = Rows(known.read.columns, stream_table(known.read.no_rows), _selected)
         self._keep_portal(prepared, values, empty)
         return b"".join((_BOUND, shape.description if flight.described else b"", found, _READY))
 
@@ -153,8 +169,7 @@ class ShortBlocks:
             return None  # T2 of `literal_templates.py`
         answer: bytes | None = None
         if known.write is not None:
-            tag = self._write(known, known.write, filled.values)
-            answer = None if tag is None else bytes(encode_backend(CommandComplete(tag)))
+            answer = self._written(known, known.write, filled.values)
         elif known.read is not None:
             found = self._read(known, known.read, filled.values, ())
             shape = known.shape((), self._variables)
@@ -176,22 +191,34 @@ class ShortBlocks:
         transaction.begin_statement()
         return snapshot.catalog
 
+    def _written(
+        self, known: ShortStatement, write: CompiledWrite, values: tuple[Value, ...]
+    ) -> bytes | None:
+        """What a simple query that writes is answered."""
+        shape = None if write.returning is None else known.shape((), self._variables)
+        answer = self._write(known, write, values)
+        if answer is None:
+            return None
+        if shape is None:
+            return bytes(encode_backend(CommandComplete(_tag(known, answer))))
+        return shape.description + self._returned(known, shape, answer)
+
     def _write(
-        self, known: ShortStatement, write: ShortWrite, values: tuple[Value, ...]
-    ) -> str | None:
-        """Its tag."""
+        self, known: ShortStatement, write: CompiledWrite, values: tuple[Value, ...]
+    ) -> WriteAnswer | None:
+        """How many rows it has changed, and what RETURNING shows."""
         transaction, limits = self._transaction, self._services.limits
         if transaction.inline.nbytes > limits.transaction_inline_bytes_max // 2:
             return None  # rows have to be moved to files
-        tag = write_in_block(
+        answer = write_in_block(
             self._services, transaction, self._variables, known.bound, write, values
         )
-        if tag is not None:
+        if answer is not None:
             transaction.statements += 1
-            self._services.counters.completed(tag)
+            self._services.counters.completed(_tag(known, answer))
             if known.counted is not None:
-                known.counted.add(self._began, perf_counter(), rows_of_tag(tag))
-        return tag
+                known.counted.add(self._began, perf_counter(), answer.affected)
+        return answer
 
     def _read(
         self,
@@ -215,6 +242,17 @@ class ShortBlocks:
             known.counted.add(self._began, perf_counter(), len(rows))
         return data
 
+    def _returned(self, known: ShortStatement, shape: ResultShape, answer: WriteAnswer) -> bytes:
+        """The rows of RETURNING and the tag."""
+        tag = encode_backend(CommandComplete(_tag(known, answer)))
+        try:
+            rows = shape.encoder.encode_values(cast("Sequence[Row]", answer.returned))
+        except Exception:
+            # It has written, and must not do so again (Z1).
+            self._transaction.fail()
+            raise
+        return b"".join((rows, tag))
+
     def _keep_portal(
         self, prepared: PreparedStatement, values: tuple[Value, ...], outcome: Done | Rows
     ) -> None:
@@ -222,6 +260,10 @@ class ShortBlocks:
         serial = self._transaction.serial
         portal = Portal(prepared, values, serial=serial, outcome=outcome, finished=True)
         self._portals.replace_unnamed(portal)
+
+
+def _tag(known: ShortStatement, answer: WriteAnswer) -> str:
+    return f"{known.bound.tag} {answer.affected}"
 
 
 def _done(flight: BindFlight, tag: str) -> bytes:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from coordinator.execution.short_read import ShortRead
-from coordinator.execution.short_writes.compile import Statement
+from coordinator.execution.short_writes.compile import CompiledWrite
 from coordinator.pgwire.codec import encode_backend
 from coordinator.pgwire.messages import expand_formats, row_description
 from coordinator.pgwire.rows import RowEncoder
@@ -33,7 +33,7 @@ class ShortStatement:
     types: tuple[SqlType, ...]
     bound: ParameterizedStatement
     read: ShortRead | None
-    write: Statement | None
+    write: CompiledWrite | None
     counted: CountedStatement | None
     shapes: dict[tuple[int, ...], ResultShape] = field(
         default_factory=dict[tuple[int, ...], ResultShape]
@@ -43,8 +43,9 @@ class ShortStatement:
         """Formats as in Bind. Raises SqlError for those that the result cannot have."""
         shape = self.shapes.get(formats)
         if shape is None:
-            assert self.read is not None, "only what is answered here has a shape"
-            columns = self.read.columns
+            answered = self.write if self.read is None else self.read
+            columns = None if answered is None else answered.columns
+            assert columns is not None, "only what is answered here with rows has a shape"
             codes = expand_formats(formats, len(columns))
             types = [column.type for column in columns]
             encoder = RowEncoder(types, codes, variables.timezone, variables.styles)

@@ -3,16 +3,24 @@
 Not here: the expression of AS OF (`as_of.py`), the transaction's own choice (`transaction.py`).
 """
 
+from collections.abc import Sequence
+
 from coordinator.core.messages import Snapshot
 from coordinator.execution.context import Execution
 from coordinator.session.as_of import as_of_has_parameters, as_of_timestamp
 from coordinator.session.requests import Request
 from coordinator.session.statement_binder import StatementBinder
-from sql.catalog.catalog import SYSTEM_TIMELINE
+from sql.catalog.catalog import SYSTEM_TIMELINE, Table
 from sql.catalog.meridian_schema import is_server_state
 from sql.errors import SqlError
 from sql.parser.parse import Statement
-from sql.statements.bound import BoundQuery, CopyOut
+from sql.statements.bound import (
+    BoundQuery,
+    BoundStatement,
+    CopyOut,
+    CopySubscription,
+    Subscribe,
+)
 from sql.types.sql_type import SqlType
 from storage.types import Timestamp
 
@@ -71,8 +79,7 @@ class StatementPast:
             bound = self._binder.bind(statement, present.catalog, declared, fixed=False).bound
         except SqlError:
             return None  # perhaps the past has what it names
-        query = bound.query if isinstance(bound, CopyOut) else bound
-        tables = query.tables if isinstance(query, BoundQuery) else ()
+        tables = _tables_read(bound)
         return next((table.timeline for table in tables if not is_server_state(table)), None)
 
     def timestamp(self, request: Request, execution: Execution, present: Snapshot) -> Timestamp:
@@ -84,3 +91,10 @@ class StatementPast:
                 statement, present.catalog, request.declared, ts=present.ts
             ),
         )
+
+
+def _tables_read(bound: BoundStatement) -> Sequence[Table]:
+    if isinstance(bound, CopySubscription):
+        bound = bound.subscribe
+    query = bound.query if isinstance(bound, CopyOut | Subscribe) else bound
+    return query.tables if isinstance(query, BoundQuery) else ()

@@ -50,7 +50,7 @@ from coordinator.session.requests import (
     executed_statement,
     needs_catalog,
 )
-from coordinator.session.result_columns import check_promised_columns
+from coordinator.session.result_columns import check_promised_columns, keeps_promise
 from coordinator.session.retries import StatementNotices, contended_tables
 from coordinator.session.statement_binder import StatementBinder
 from coordinator.session.statement_past import StatementPast
@@ -65,7 +65,6 @@ from sql.catalog.catalog import Catalog, Table
 from sql.parser.meridian_nodes import ExplainTimestampNode
 from sql.parser.parse import Statement
 from sql.statements.bound import (
-    AdvanceTimeline,
     BoundQuery,
     BoundStatement,
     CopyIn,
@@ -77,6 +76,7 @@ from sql.statements.bound import (
     Modify,
     ModifyingWith,
     ParameterizedStatement,
+    RefreshMaterializedView,
     Truncate,
 )
 from sql.statements.session import (
@@ -90,6 +90,9 @@ from sql.statements.session import (
     TransactionControl,
     Unlisten,
 )
+from sql.statements.timelines import (
+    AdvanceTimeline,
+)
 from sql.types.sql_type import SqlType, Value
 from storage.types import Timestamp
 
@@ -100,8 +103,9 @@ _NO_CATALOG: Final = Catalog()
 
 _SHORT: Final = (ast.InsertStmt, ast.UpdateStmt, ast.DeleteStmt)
 _Writing: TypeAlias = (
-    Modify | ModifyingWith | CreateTableAs | Truncate | AdvanceTimeline | Definition
-)
+    Modify | ModifyingWith | CreateTableAs | RefreshMaterializedView | Truncate | AdvanceTimeline
+    | Definition
+)  # fmt: skip
 
 
 class StatementRunner:
@@ -266,19 +270,13 @@ class StatementRunner:
         )
         return await execute_control(execution, bound, (ts, request.statement.as_of_at_least))
 
-    async def _write_shortly(self, request: Request, execution: Execution) -> Done | None:
+    async def _write_shortly(self, request: Request, execution: Execution) -> Outcome | None:
         """The short way of a write that has been bound before, if it can be taken."""
         if execution.runs is not None or not isinstance(request.statement.node, _SHORT):
             return None
         catalog = self._services.coordination.newest_catalog
-        if self.binder.under(request, catalog) is not request:
-            return None
-        setting = self.binder.setting(catalog, fixed=True)
-        known = self._services.plans.known(request.statement, request.declared, setting=setting)
-        if known is None:
-            return None
-        execution.planned = known, catalog
-        return await run_short_write(execution, known)
+        known = self._bound_before(request, execution, catalog)
+        return None if known is None else await run_short_write(execution, known)
 
     async def _write_shortly_inside(self, request: Request, execution: Execution) -> Outcome | None:
         """The same in a block, at its snapshot."""
@@ -286,14 +284,21 @@ class StatementRunner:
             return None
         self._transaction.begin_statement()
         catalog = (await self._transaction.snapshot()).catalog
+        known = self._bound_before(request, execution, catalog)
+        return None if known is None else await run_short_write_in_block(execution, known)
+
+    def _bound_before(
+        self, request: Request, execution: Execution, catalog: Catalog
+    ) -> ParameterizedStatement | None:
+        """The statement as it was bound under this catalog, if that promises what it did."""
         if self.binder.under(request, catalog) is not request:
             return None
         setting = self.binder.setting(catalog, fixed=True)
         known = self._services.plans.known(request.statement, request.declared, setting=setting)
-        if known is None:
+        if known is None or not keeps_promise(request.expected, known.bound):
             return None
         execution.planned = known, catalog
-        return await run_short_write_in_block(execution, known)
+        return known
 
     async def _run_alone(self, request: Request, execution: Execution) -> Outcome:
         try:
@@ -370,6 +375,9 @@ class StatementRunner:
                 await self.binder.bound(statement, snapshot.catalog, types, ts=snapshot.ts)
                 for statement, types in request.shapes.statements
             ]
+        if execution.runs is not None:
+            # An attempt before has come further.
+            execution.parameters = execution.runs.sets[0]
         elsewhere = tables_of_other_timelines(prepared) if as_of is None else ()
         if elsewhere:
             # meridian_now() is of the timeline that the statement reads in.
@@ -486,11 +494,6 @@ class StatementRunner:
 
     def execution(self, parameters: tuple[Value, ...]) -> Execution:
         """An execution with these parameter values."""
-        template = self._template
-        return Execution(
-            template.services,
-            template.transaction,
-            template.variables,
-            self._notices.say,
-            parameters,
-        )
+        own = self._template
+        say = self._notices.say
+        return Execution(own.services, own.transaction, own.variables, say, parameters)

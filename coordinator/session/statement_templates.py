@@ -207,7 +207,7 @@ class StatementTemplates:
             result_columns(bound.bound, self._variables),
             self._binder.setting(catalog, fixed=True),
             read_places(key, types),
-            computed_constants(bound.bound),
+            computed_constants(bound.bound, len(types)),
         )
         filled = self._filled(template, catalog, literals)
         literal = await self._binder.bound(plain, catalog, ())

@@ -7,7 +7,7 @@ INVARIANTS
 """
 
 from coordinator.statistics.query_texts import QueryText
-from coordinator.statistics.relation_accesses import Access
+from coordinator.statistics.relation_accesses import RelationAccess
 from coordinator.statistics.statement_entries import EntryKey, Timings
 
 
@@ -27,7 +27,7 @@ class CountedStatement:
         self.query = query
         self.pending = pending
         self.planned: object = None
-        self.accesses: tuple[Access, ...] = ()
+        self.accesses: tuple[RelationAccess, ...] = ()
         self.waits = False
         """Whether it is among `pending`."""
         self.clear()

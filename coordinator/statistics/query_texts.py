@@ -4,7 +4,7 @@
 
 INVARIANTS
   F1  what is shown of a text has no password: literals are parameters in it, and where the parser
-      does not read the text, `without_passwords` cuts it.
+      does not read the text, `without_secrets` cuts it.
 
 Source: libpg_query's `pg_query_fingerprint` and `pg_query_normalize`.
 """
@@ -15,7 +15,7 @@ from typing import Final
 
 from pglast import parser
 
-from coordinator.hidden_passwords import without_passwords
+from coordinator.hidden_secrets import without_secrets
 from sql.parser.as_of import statement_bounds
 
 SHOWN_TEXT_MAX: Final = 4_096
@@ -43,7 +43,7 @@ def query_text(text: str, offset: int = 0, *, is_part: bool = False) -> QueryTex
         shown = _without_literals(own)
         number = int.from_bytes(blake2b(shown.encode(errors="replace"), digest_size=8).digest())
     number = number - (1 << 64) if number & _SIGN else number
-    return QueryText(number or 1, without_passwords(shown)[:SHOWN_TEXT_MAX])
+    return QueryText(number or 1, without_secrets(shown)[:SHOWN_TEXT_MAX])
 
 
 def _part(text: str, offset: int) -> str:

@@ -44,7 +44,7 @@ class AccessKind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class RelationAccess:
     """Oids of a table and of its index; 0: none."""
 
     kind: AccessKind
@@ -59,26 +59,26 @@ _WRITES = {
 }
 
 
-def accesses_of(bound: BoundStatement, catalog: Catalog) -> tuple[Access, ...]:
+def accesses_of(bound: BoundStatement, catalog: Catalog) -> tuple[RelationAccess, ...]:
     """What each call does, and each row. What MERGE, ON CONFLICT DO UPDATE and WITH write is
     counted as they run (`ServerStatistics.changed`).
     """
     return tuple(_accesses(bound, catalog))
 
 
-def _accesses(bound: BoundStatement, catalog: Catalog) -> Iterator[Access]:
+def _accesses(bound: BoundStatement, catalog: Catalog) -> Iterator[RelationAccess]:
     match bound:
         case BoundQuery(plan=plan, tables=tables):
             yield from _reads(plan, tables)
         case CopyOut(query=query):
             yield from _reads(query.plan, query.tables)
         case CopyIn(table=table):
-            yield Access(AccessKind.INSERT, table.oid)
+            yield RelationAccess(AccessKind.INSERT, table.oid)
             yield from _checks(table, catalog, frozenset(range(len(table.columns))))
         case Modify():
             yield from _reads(bound.source, bound.tables)
             if is_counted_by_tag(bound):
-                yield Access(_WRITES[bound.kind], bound.table.oid)
+                yield RelationAccess(_WRITES[bound.kind], bound.table.oid)
             if bound.kind is not ModifyKind.DELETE:
                 yield from _checks(bound.table, catalog, _assigned(bound))
         case ModifyingWith():
@@ -98,15 +98,15 @@ def is_counted_by_tag(modify: Modify) -> bool:
     return modify.kind is not ModifyKind.MERGE and not updates
 
 
-def _reads(plan: Plan, tables: Sequence[Table]) -> Iterator[Access]:
+def _reads(plan: Plan, tables: Sequence[Table]) -> Iterator[RelationAccess]:
     for table in tables:
         if is_server_state(table):
             continue
         key = bounding_key(plan, table)
         if key is None:
-            yield Access(AccessKind.SCAN, table.oid)
+            yield RelationAccess(AccessKind.SCAN, table.oid)
         else:
-            yield Access(AccessKind.LOOK_UP, table.oid, index_oid(table, key))
+            yield RelationAccess(AccessKind.LOOK_UP, table.oid, index_oid(table, key))
 
 
 def _assigned(modify: Modify) -> frozenset[int]:
@@ -115,19 +115,19 @@ def _assigned(modify: Modify) -> frozenset[int]:
     return frozenset(modify.old if is_update else range(len(modify.table.columns)))
 
 
-def _checks(table: Table, catalog: Catalog, assigned: frozenset[int]) -> Iterator[Access]:
+def _checks(table: Table, catalog: Catalog, assigned: frozenset[int]) -> Iterator[RelationAccess]:
     """The look-ups for each new row: of keys and references in which it may be another one."""
     for key in table.keys:
         if not assigned.isdisjoint(key.columns):
-            yield Access(AccessKind.CHECK, table.oid, index_oid(table, key))
+            yield RelationAccess(AccessKind.CHECK, table.oid, index_oid(table, key))
     for index in catalog.indexes(table.oid):
         if index.unique and len(assigned) == len(table.columns):
-            yield Access(AccessKind.CHECK, table.oid, index.oid)
+            yield RelationAccess(AccessKind.CHECK, table.oid, index.oid)
     for foreign in table.foreign_keys:
         parent = catalog.by_oid(foreign.table)
         if parent is None or assigned.isdisjoint(foreign.columns):
             continue
         for key in parent.keys:
             if is_reference_to_key(parent, foreign, key):
-                yield Access(AccessKind.CHECK, parent.oid, index_oid(parent, key))
+                yield RelationAccess(AccessKind.CHECK, parent.oid, index_oid(parent, key))
                 break

@@ -1,13 +1,14 @@
 """What was counted of tables, indexes and databases since the last reset.
 
 INVARIANTS
-  R1  at most RELATIONS_MAX tables, and as many indexes, are remembered: the oldest go first.
+  R1  at most RELATIONS_COUNTED_MAX tables, and as many indexes, are remembered: the oldest go
+      first.
 """
 
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar
 
-RELATIONS_MAX: Final = 20_000
+RELATIONS_COUNTED_MAX: Final = 20_000
 """Larger: more memory after many tables came and went. Smaller: counts of old tables are lost."""
 
 
@@ -87,7 +88,7 @@ class RelationCounts:
 
 
 def _kept(counts: dict[int, _Counts], oid: int, made: _Counts) -> _Counts:
-    if len(counts) >= RELATIONS_MAX:
+    if len(counts) >= RELATIONS_COUNTED_MAX:
         del counts[next(iter(counts))]
     counts[oid] = made
     return made

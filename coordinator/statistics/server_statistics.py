@@ -16,7 +16,7 @@ from typing import Final
 from coordinator.planning.lru_cache import LruMapping
 from coordinator.statistics.counted_statements import CountedStatement
 from coordinator.statistics.query_texts import QueryText, query_text
-from coordinator.statistics.relation_accesses import Access, AccessKind, accesses_of
+from coordinator.statistics.relation_accesses import AccessKind, RelationAccess, accesses_of
 from coordinator.statistics.relation_counts import DatabaseCounts, RelationCounts
 from coordinator.statistics.statement_entries import EntryKey, StatementEntries, StatementEntry
 from sql.catalog.catalog import Catalog
@@ -154,7 +154,7 @@ class ServerStatistics:
             entry.engines[engine] = entry.engines.get(engine, 0) + calls
 
     def _fold_access(
-        self, access: Access, counted: CountedStatement, database: DatabaseCounts, at: int
+        self, access: RelationAccess, counted: CountedStatement, database: DatabaseCounts, at: int
     ) -> None:
         table = self._relations.table(access.table)
         match access.kind:

@@ -1,15 +1,15 @@
 """The rows of pg_stat_statements: what was counted of each statement, by role and database.
 
 INVARIANTS
-  E1  at most ENTRIES_MAX entries: the least used twentieth goes when one more comes, as in
-      PostgreSQL (entry_dealloc in pg_stat_statements.c).
+  E1  at most STATEMENTS_COUNTED_MAX entries: the least used twentieth goes when one more comes, as
+      in PostgreSQL (entry_dealloc in pg_stat_statements.c).
 """
 
 from dataclasses import dataclass, field, replace
 from math import sqrt
 from typing import Final, NamedTuple
 
-ENTRIES_MAX: Final = 5_000
+STATEMENTS_COUNTED_MAX: Final = 5_000
 """As pg_stat_statements.max. Larger: more memory, and longer reads of the view."""
 
 _LEAST_DROPPED: Final = 10
@@ -87,7 +87,7 @@ class StatementEntries:
         """The entry, made now if there is none."""
         found = self._entries.get(key)
         if found is None:
-            if len(self._entries) >= ENTRIES_MAX:
+            if len(self._entries) >= STATEMENTS_COUNTED_MAX:
                 self._drop_least_used()
             found = self._entries[key] = StatementEntry(text, now, now)
         return found

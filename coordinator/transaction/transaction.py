@@ -25,7 +25,7 @@ INVARIANTS
 
 import asyncio
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TypeAlias, TypeVar
 
 from coordinator import session_errors as wrong
@@ -46,13 +46,14 @@ from coordinator.core.messages import (
     Snapshot,
     TransactionId,
 )
-from coordinator.core.short_writes.by_key import WriteByKey
+from coordinator.core.short_writes.by_key import WriteAnswer, WriteByKey
 from coordinator.driver.coordination import Coordination, LockBlocks, RequestRefused
 from coordinator.driver.sequences import SessionSequences
 from coordinator.pgwire.messages import TransactionStatus
 from coordinator.session_errors import read_only_transaction
 from coordinator.statistics.relation_counts import DatabaseCounts
 from coordinator.transaction.deferral import Deferral
+from coordinator.transaction.following import Following
 from coordinator.transaction.inline_rows import CountedInlineRows
 from coordinator.transaction.lock_calls import LockCalls
 from coordinator.transaction.new_tables import NewTables
@@ -87,6 +88,8 @@ class SessionTransaction:
 
     wait_event: WaitEvent | None = None
     """What the statement waits for at this moment, as pg_stat_activity shows it."""
+    watch_lock_wait: Callable[[], AbstractContextManager[None]] = nullcontext
+    """Entered while a lock is waited for."""
     last_write: Timestamp | None = None
     """Of the session's last commit that wrote: meridian.last_commit_timestamp()."""
 
@@ -114,7 +117,7 @@ class SessionTransaction:
         self.deferral = Deferral()
         self.fresh = NewTables(self._savepoints)
         self.notifications = PendingNotifications(coordination.notifications.queue.bytes_max)
-        self.lock_calls = LockCalls()
+        self.lock_calls, self.following = LockCalls(), Following()
         self.named_rows: Callable[[], Mapping[str, Sequence[Mapping[str, Value]]]] | None = None
         """Rows of catalogs that show the session's statements and portals."""
         self.settle: Callable[[], Awaitable[None]] | None = None
@@ -560,9 +563,9 @@ class SessionTransaction:
             self.committing = False
         self._end(committed=True, has_run=True)
 
-    async def change_by_key(self, change: WriteByKey) -> int:
-        """Run this short write as the whole transaction and commit it: how many rows it changes.
-        Raises RequestRefused, and LockBlocks.
+    async def change_by_key(self, change: WriteByKey) -> WriteAnswer:
+        """Run this short write as the whole transaction and commit it: what it has changed. Raises
+        RequestRefused, and LockBlocks.
         """
         assert not self.is_open, "X1: nothing has begun that would have to end"
         self.committing, self.interrupted = True, None
@@ -572,7 +575,7 @@ class SessionTransaction:
             self.committing = False
         self.last_write = done.ts
         self._end(committed=True, has_run=True)
-        return done.affected
+        return WriteAnswer(done.affected, done.returned)
 
     async def commit(self, *, single: bool = False) -> bool:
         """Commit. False: it had failed and was rolled back instead. Raises RequestRefused.
@@ -630,6 +633,12 @@ class SessionTransaction:
         self._in_block = True
         self.now()
         self._variables.begin(modes)
+
+    def let_go(self) -> None:
+        """A subscription goes on by itself: hold nothing if it is all that was done so far."""
+        others = self.statements or self.notifications or self._savepoints or self.wrote
+        if not others and self._as_of is None:
+            self._drop()
 
     def restart(self) -> None:
         """Forget an attempt of an implicit transaction; the next one starts from scratch."""
@@ -734,7 +743,7 @@ class SessionTransaction:
     async def _in_lock_time(self, asked: Awaitable[_Asked], event: str) -> _Asked:
         """What is asked for, within `lock_timeout`; `event`: what it is. Raises 55P03."""
         limit = self._variables.milliseconds("lock_timeout")
-        with self.waiting("Lock", event):
+        with self.waiting("Lock", event), self.watch_lock_wait():
             if limit == 0:
                 return await asked
             try:

@@ -223,6 +223,36 @@ def check_locale(name: str, value: str) -> str:
     raise invalid_value(name, value)
 
 
+def check_connection_aspects(name: str, value: str) -> str:
+    """A Boolean, or a list of what is logged of connections (check_log_connections)."""
+    try:
+        connection_aspects(value)
+    except ValueError as error:
+        wrong = f'Invalid option "{error}".'
+        raise invalid_value(name, value, detail=wrong) from None
+    return value
+
+
+CONNECTION_ASPECTS: Final = ("receipt", "authentication", "authorization", "setup_durations")
+
+
+def connection_aspects(value: str) -> frozenset[str]:
+    """What a value of `log_connections` asks for. Raises ValueError with the wrong word."""
+    names = [name.lower() for name in split_search_path(value)]
+    if len(names) <= 1:
+        word = names[0] if names else "off"
+        if word in ("on", "true", "yes", "1"):
+            return frozenset(CONNECTION_ASPECTS[:3])
+        if word in ("off", "false", "no", "0"):
+            return frozenset()
+        if word == "all":
+            return frozenset(CONNECTION_ASPECTS)
+    for name in names:
+        if name not in CONNECTION_ASPECTS:
+            raise ValueError(name)
+    return frozenset(names)
+
+
 SPECIAL: Final[dict[str, Callable[[str, str], str]]] = {
     "application_name": check_application_name,
     "client_encoding": check_client_encoding,
@@ -231,6 +261,7 @@ SPECIAL: Final[dict[str, Callable[[str, str], str]]] = {
     "default_tablespace": check_tablespace,
     "default_text_search_config": check_text_search_config,
     "default_transaction_isolation": check_isolation,
+    "log_connections": check_connection_aspects,
     "lc_messages": check_locale,
     "lc_monetary": check_locale,
     "lc_numeric": check_locale,

@@ -83,6 +83,14 @@ class Variable:
         if context == "superuser" and not is_superuser:
             raise SqlError("42501", f'permission denied to set parameter "{self.name}"')
 
+    def check_startable(self, *, is_superuser: bool) -> None:
+        """The same for the start-up message, which is earlier."""
+        context = self.setting.context
+        if context == "superuser-backend" and not is_superuser:
+            raise SqlError("42501", f'permission denied to set parameter "{self.name}"')
+        if context not in ("backend", "superuser-backend"):
+            self.check_changeable(is_superuser=is_superuser)
+
     def raw(self, shown: str) -> str:
         """What pg_settings has for what SHOW prints: a number without its unit."""
         if not self.setting.unit:
@@ -160,11 +168,11 @@ _UNCHECKED: Final = frozenset({*_OCTAL, "server_version_num"})
 
 _PROMISES: Final = frozenset({
     "allow_in_place_tablespaces", "allow_system_table_mods", "array_nulls", "exit_on_error",
-    "ignore_checksum_failure", "log_duration", "log_min_duration_sample",
-    "log_min_duration_statement", "log_replication_commands", "log_statement", "log_temp_files",
-    "log_transaction_sample_rate", "password_encryption", "quote_all_identifiers",
-    "standard_conforming_strings", "temp_file_limit", "track_activities", "track_counts",
-    "transform_null_equals", "zero_damaged_pages",
+    "ignore_checksum_failure", "log_min_duration_sample",
+    "log_replication_commands", "log_temp_files", "log_transaction_sample_rate",
+    "password_encryption", "quote_all_identifiers", "standard_conforming_strings",
+    "temp_file_limit", "track_activities", "track_counts", "transform_null_equals",
+    "zero_damaged_pages",
 })  # fmt: skip
 """Settings that PostgreSQL lets a session change; here a change would do nothing, but must."""
 
@@ -178,6 +186,9 @@ _REPORTED: Final = frozenset({
 })  # fmt: skip
 
 _SETTABLE: Final = frozenset({"user", "superuser"})
+
+_CONFIGURED: Final = frozenset({"log_connections", "log_disconnections"})
+"""Settings that no session changes, and the configuration does."""
 
 
 def _type_check(setting: RecordedSetting) -> Check:
@@ -213,6 +224,8 @@ def _of_postgresql() -> Iterator[Variable]:
         check = _SPECIAL.get(key) or _type_check(setting)
         if key in _WITHOUT:
             check = all_but(check, _WITHOUT[key])
+        elif key in _CONFIGURED:
+            pass
         elif key in _PROMISES or setting.context not in _SETTABLE:
             check = only(check, setting.shown)
         yield Variable(setting, check, reported=key in _REPORTED)

@@ -23,6 +23,7 @@ from typing import Final, TypeAlias
 from coordinator.core.messages import Isolation
 from coordinator.variables.date_style import merge_date_style
 from coordinator.variables.isolation import determine_level
+from coordinator.variables.session_logging import session_logging
 from coordinator.variables.session_roles import NO_ROLE, ROLE, SESSION_AUTHORIZATION, RoleName
 from coordinator.variables.special_checks import milliseconds, split_search_path
 from coordinator.variables.table import (
@@ -143,7 +144,7 @@ class Variables:
                 self._take_stored(name, value, source)
         for name, value in (given or {}).items():
             variable = self._variable(name)
-            variable.check_changeable(is_superuser=self.connected.is_superuser)
+            variable.check_startable(is_superuser=self.connected.is_superuser)
             self._take_default(variable, value, "client")
         self._before: Mapping[str, str] = {}
         self._values: Mapping[str, str] = {}
@@ -491,6 +492,7 @@ class Variables:
         self._styles = styles_from_settings(*map(self.get, settings))
         self._limits = {key: milliseconds(self.get(key)) for key in TIME_LIMITS}
         self.has_limits = any(self._limits.values())
+        self.logging = session_logging(self.get)
         self._derived = {"is_superuser": "on" if user.is_superuser else "off"}
         self.modes = self._modes
         roles = tuple((str(role), role.oid) for role in (user, self.session_user))

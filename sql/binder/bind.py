@@ -35,6 +35,7 @@ from sql.binder.queries.locked_rows import with_locking_parts
 from sql.binder.queries.select import bind_query
 from sql.binder.resolve.query_result import resolve_unknown_columns
 from sql.binder.resolve.type_names import current_type, use_declared_types
+from sql.binder.resolve.unpopulated_views import unpopulated_view_error
 from sql.binder.session.cursors import cursor_query
 from sql.binder.session.execute_arguments import bind_execute_argument
 from sql.binder.session.explain_options import explain_options
@@ -50,27 +51,28 @@ from sql.binder.state import BindContext, Binding, SelectResult
 from sql.catalog.system_catalogs import shown_types
 from sql.errors import SqlError, not_supported, statement_too_complex
 from sql.parser.constant_positions import find_constant_offsets as find_constant_places
-from sql.parser.meridian_nodes import ArgumentNode, ExplainTimestampNode
+from sql.parser.meridian_nodes import (
+    ArgumentNode,
+    CopySubscribeNode,
+    ExplainTimestampNode,
+    SubscribeNode,
+)
 from sql.parser.parse import Statement
 from sql.parser.statement_names import statement_name
 from sql.parser.syntax import Node, is_a, node_position, use_constant_offsets, with_clause
 from sql.plan.traverse import prune_columns
 from sql.statements.bound import (
-    AdvanceTimeline,
     AlterTable,
     BoundQuery,
     BoundStatement,
     CopyIn,
     CopyOut,
-    CreateReadHold,
+    CopySubscription,
     CreateSchema,
     CreateTable,
     CreateTableAs,
-    CreateTimeline,
-    DropReadHold,
     DropSchema,
     DropTable,
-    DropTimeline,
     EmptyStatement,
     Explain,
     ExplainTimestamp,
@@ -79,6 +81,8 @@ from sql.statements.bound import (
     ModifyKind,
     OutputColumn,
     ParameterizedStatement,
+    RefreshMaterializedView,
+    Subscribe,
     Truncate,
 )
 from sql.statements.ddl import ChangeObjects, ChangePrivileges, CreateObject, CreateSequence
@@ -96,6 +100,13 @@ from sql.statements.session import (
     TransactionControl,
     TransactionVerb,
     Unlisten,
+)
+from sql.statements.timelines import (
+    AdvanceTimeline,
+    CreateReadHold,
+    CreateTimeline,
+    DropReadHold,
+    DropTimeline,
 )
 from sql.types.sql_type import SqlType
 
@@ -168,6 +179,7 @@ def _prepared(
         frozenset(binding.uses),
         number_runtime_parameters(tuple(binding.supplied), len(types)),
         binding.filled,
+        unpopulated_view_error(bound),
         read=_read(binding, statement) if isinstance(bound, _ANALYSED) else None,
     )
 
@@ -183,6 +195,8 @@ def _bound(binding: Binding, node: Node, statement: Statement) -> BoundStatement
         return _explain_timestamp(binding, node, statement)
     if is_a(node, ast.ExplainStmt) and statement.as_of is None:
         return _explain(binding, node)
+    if isinstance(node, SubscribeNode | CopySubscribeNode):
+        return _followed(binding, node, statement)
     if statement.as_of is not None:
         timed = _timed(binding, node, statement)
         if any(part.as_of is not None for part in binding.locking):
@@ -195,6 +209,14 @@ def _bound(binding: Binding, node: Node, statement: Statement) -> BoundStatement
     # Statements without WITH have no part that writes, but are asked in the same words.
     binding.top_with = with_clause(node) or node if is_a(node, *_WITH) else None
     return with_locking_parts(binding, with_modifying_ctes(binding, binder(binding, node)))
+
+
+def _followed(binding: Binding, node: Node, statement: Statement) -> BoundStatement:
+    """SUBSCRIBE. The session finds the time of its AS OF; here its parameters get their types."""
+    bound = _binder_of(node)(binding, node)
+    if statement.as_of is not None:
+        time_expression(binding, statement.as_of, "AS OF")
+    return bound
 
 
 def _binder_of(node: Node) -> NodeBinder:
@@ -357,8 +379,11 @@ _TAGS: Final[dict[type, str]] = {
     BoundQuery: "SELECT",
     CopyIn: "COPY",
     CopyOut: "COPY",
+    CopySubscription: "COPY",
+    Subscribe: "SUBSCRIBE",
     CreateTable: "CREATE TABLE",
     CreateTableAs: "SELECT",
+    RefreshMaterializedView: "REFRESH MATERIALIZED VIEW",
     Truncate: "TRUNCATE TABLE",
     LockTables: "LOCK TABLE",
     DropTable: "DROP TABLE",

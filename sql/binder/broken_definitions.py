@@ -45,6 +45,9 @@ def _parts(catalog: Catalog, thing: Table | CatalogObject) -> Iterator[Callable[
     match thing:
         case Table():
             yield from _parts_of_table(thing)
+            view = thing.materialized_view
+            if view is not None:
+                yield partial(view_plan, view=view)
             yield from (partial(_refers, catalog, thing, key) for key in thing.foreign_keys)
         case IndexDefinition():
             table = catalog.by_oid(thing.table)

@@ -13,13 +13,13 @@ from sql.binder.ddl.alter.statement import alter_table, rename
 from sql.binder.ddl.casts import create_cast
 from sql.binder.ddl.comments import comment
 from sql.binder.ddl.create import create_schema, create_table
-from sql.binder.ddl.create_table_as import create_table_as
 from sql.binder.ddl.domains import alter_domain, create_domain
 from sql.binder.ddl.drop import drop
 from sql.binder.ddl.enums import alter_enum, create_enum
 from sql.binder.ddl.extended_statistics import alter_statistics, create_statistics
 from sql.binder.ddl.extensions import alter_extension, create_extension
 from sql.binder.ddl.indexes import create_index
+from sql.binder.ddl.materialized_views import create_as, refresh_materialized_view
 from sql.binder.ddl.physical_layout import cluster, reindex
 from sql.binder.ddl.roles.grant import alter_default_privileges, grant
 from sql.binder.ddl.roles.membership import grant_role
@@ -38,21 +38,25 @@ from sql.binder.session.meridian_statements import (
     vacuum,
 )
 from sql.binder.session.stored_settings import set_for_database, set_for_role
+from sql.binder.session.subscribe import copy_subscription, subscribe
 from sql.binder.state import Binding
 from sql.parser.meridian_nodes import (
     AdvanceTimelineNode,
+    CopySubscribeNode,
     CreateReadHoldNode,
     CreateTableInNode,
     CreateTimelineNode,
     DropReadHoldNode,
     DropTimelineNode,
     OptimizeNode,
+    SubscribeNode,
 )
 from sql.parser.syntax import Node
 from sql.statements.bound import BoundStatement
 
 DEFINITION_BINDERS: Final[Mapping[type, Callable[[Binding, Node], BoundStatement]]] = {
-    ast.CreateTableAsStmt: create_table_as,
+    ast.CreateTableAsStmt: create_as,
+    ast.RefreshMatViewStmt: refresh_materialized_view,
     ast.CreateStmt: create_table,
     ast.CreateSchemaStmt: create_schema,
     ast.CreateSeqStmt: create_sequence,
@@ -94,4 +98,6 @@ DEFINITION_BINDERS: Final[Mapping[type, Callable[[Binding, Node], BoundStatement
     CreateReadHoldNode: create_read_hold,
     DropReadHoldNode: drop_read_hold,
     OptimizeNode: optimize,
+    SubscribeNode: subscribe,
+    CopySubscribeNode: copy_subscription,
 }

@@ -171,10 +171,10 @@ class Binding:
     """The node of each untyped literal, by its identity; the literal is kept alive."""
     read: "list[tuple[Node, Const]]" = field(default_factory=list[Any])
     """Literals whose value depended on settings or on the clock (`setting_literals.py`)."""
-    read_clock: bool = False
-    """The value of some literal depended on the clock."""
+    read_clock: bool = False  # the value of some literal depended on the clock
     makes_rows: bool = False
     """Rows are bound one by one, so a default belongs to exactly one row."""
+    assigns: bool = False  # a list of SET is being bound
     acts_in: "Node | None" = None
     """The SELECT whose target list may call functions for each row (`row_calls.py`)."""
     acts: bool = False

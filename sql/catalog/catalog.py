@@ -17,8 +17,10 @@ from sql.catalog.objects import (
     DomainDefinition,
     EnumDefinition,
     IndexDefinition,
+    MaterializedView,
     SequenceDefinition,
     StatisticsDefinition,
+    StoredQuery,
     Subject,
     UserType,
     ViewDefinition,
@@ -194,6 +196,31 @@ class Table:
     """It was made UNLOGGED, which is only shown."""
     unique_indexes: tuple[int, ...] = ()
     """The oids of its unique indexes that are no keys (`ComputedKey`)."""
+    query: StoredQuery | None = None
+    """Of a materialized view: the query whose rows it stores."""
+
+    @property
+    def kind(self) -> str:
+        """The kind of relation, as messages name it."""
+        return "table" if self.query is None else MaterializedView.kind
+
+    @property
+    def materialized_view(self) -> MaterializedView | None:
+        """Its definition in the form of a view, if it is a materialized one."""
+        query = self.query
+        if query is None:
+            return None
+        names = tuple([column.name for column in self.columns])
+        return MaterializedView(
+            self.oid,
+            self.schema,
+            self.name,
+            query.text,
+            names,
+            query.relations,
+            query.uses,
+            version=self.version,
+        )
 
     def number_of(self, ordinal: int) -> int:
         """A column's number, which never changes."""
@@ -261,7 +288,7 @@ class NamedTables(dict[tuple[str, str], Table]):
     deleted, one by one; other ways to change a dictionary are not for it.
     """
 
-    __slots__ = ("by_oid", "keys_named", "with_history")
+    __slots__ = ("by_oid", "keys_named", "materialized", "with_history")
 
     def __init__(self, tables: Mapping[tuple[str, str], Table]) -> None:
         super().__init__()
@@ -270,11 +297,14 @@ class NamedTables(dict[tuple[str, str], Table]):
         """By schema and name; a catalog that fits has one of each."""
         self.with_history: dict[int, Table] = {}
         """By oid, those with a history of their own."""
+        self.materialized: dict[int, Table] = {}
+        """By oid, those that are materialized views."""
         if isinstance(tables, NamedTables):
             super().update(tables)
             self.by_oid.update(tables.by_oid)
             self.keys_named.update(tables.keys_named)
             self.with_history.update(tables.with_history)
+            self.materialized.update(tables.materialized)
         else:
             for name, table in tables.items():
                 self[name] = table
@@ -286,6 +316,8 @@ class NamedTables(dict[tuple[str, str], Table]):
         self.by_oid[table.oid] = table
         if table.history_us is not None:
             self.with_history[table.oid] = table
+        if table.query is not None:
+            self.materialized[table.oid] = table
         for key in table.keys:
             named = (table.schema, key.name)
             self.keys_named[named] = (*self.keys_named.get(named, ()), (table, key))
@@ -298,6 +330,7 @@ class NamedTables(dict[tuple[str, str], Table]):
         if self.by_oid.get(table.oid) is table:
             del self.by_oid[table.oid]
             self.with_history.pop(table.oid, None)
+            self.materialized.pop(table.oid, None)
         for key in table.keys:
             named = (table.schema, key.name)
             others = tuple(one for one in self.keys_named.pop(named, ()) if one[0] is not table)
@@ -338,8 +371,18 @@ class Catalog:
         return (o for o in self.objects.values() if isinstance(o, SequenceDefinition))
 
     def views(self) -> Iterator[ViewDefinition]:
-        """All views."""
+        """All views that are not materialized."""
         return (o for o in self.objects.values() if isinstance(o, ViewDefinition))
+
+    def materialized_views(self) -> Iterator[MaterializedView]:
+        """The definitions of all materialized views."""
+        found = (table.materialized_view for table in self.named_tables.materialized.values())
+        return (view for view in found if view is not None)
+
+    def defined_views(self) -> Iterator[ViewDefinition]:
+        """All views, materialized or not: whatever has a query that is stored."""
+        yield from self.views()
+        yield from self.materialized_views()
 
     def enums(self) -> Iterator[EnumDefinition]:
         """All enums."""

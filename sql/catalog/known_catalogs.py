@@ -15,7 +15,8 @@ COMPUTED_CATALOGS: Final = frozenset(
             "pg_db_role_setting",
             "pg_default_acl", "pg_depend", "pg_description", "pg_enum", "pg_group",
             "pg_hba_file_rules", "pg_ident_file_mappings",
-            "pg_index", "pg_indexes", "pg_init_privs", "pg_language", "pg_locks", "pg_namespace",
+            "pg_index", "pg_indexes", "pg_init_privs", "pg_language", "pg_locks", "pg_matviews",
+            "pg_namespace",
             "pg_opclass", "pg_range",
             "pg_proc", "pg_rewrite", "pg_roles", "pg_sequence", "pg_sequences",
             "pg_settings", "pg_shadow", "pg_shdescription", "pg_stat_all_tables",
@@ -63,7 +64,7 @@ EMPTY_CATALOGS: Final = frozenset(
         for name in (
             "pg_event_trigger",
             "pg_foreign_data_wrapper", "pg_foreign_server", "pg_foreign_table",
-            "pg_inherits", "pg_largeobject_metadata", "pg_matviews",
+            "pg_inherits", "pg_largeobject_metadata",
             "pg_partitioned_table", "pg_policies", "pg_policy", "pg_publication",
             "pg_publication_namespace", "pg_publication_rel", "pg_publication_tables",
             "pg_prepared_xacts", "pg_replication_slots", "pg_rules", "pg_seclabel", "pg_shseclabel",

@@ -75,6 +75,12 @@ STATEMENT_ENGINES: Final = _relation(
     userid=OID, dbid=OID, queryid=INT8, engine=TEXT, calls=INT8,
 )  # fmt: skip
 
+SUBSCRIPTIONS: Final = _relation(
+    8, "subscriptions",
+    id=INT8, pid=INT4, table_schema=TEXT, table_name=TEXT, timeline=TEXT, state=TEXT,
+    as_of=INT8, up_to=INT8, position=INT8, as_of_at=TIMESTAMPTZ, position_at=TIMESTAMPTZ,
+)  # fmt: skip
+
 SYSTEM_RELATIONS: Final[Mapping[str, Table]] = {
     table.name: table
     for table in (
@@ -86,6 +92,7 @@ SYSTEM_RELATIONS: Final[Mapping[str, Table]] = {
         CONFLICT_STATISTICS,
         TABLE_OPTIONS,
         STATEMENT_ENGINES,
+        SUBSCRIPTIONS,
     )
 }
 

@@ -137,6 +137,27 @@ class ViewDefinition(ObjectDefinition):
 
 
 @dataclass(frozen=True, slots=True)
+class MaterializedView(ViewDefinition):
+    """The definition of a materialized view, as a view has it. It is not stored: its table has it
+    (`StoredQuery`), under the same oid and name (`Catalog.materialized_views`).
+    """
+
+    kind: ClassVar[str] = "materialized view"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredQuery:
+    """The query of a materialized view, whose rows a table stores. `text`, `relations`, `uses`: as
+    a view has them. `is_populated`: False after WITH NO DATA; no query reads the table then.
+    """
+
+    text: str
+    relations: tuple[tuple[str, str, int, tuple[str, ...], tuple[int, ...]], ...] = ()
+    uses: tuple[tuple[int, int], ...] = ()
+    is_populated: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Subject:
     """The object that a comment, owner or list of privileges belongs to. These are not part of its
     definition: changing them changes no version.

@@ -8,6 +8,7 @@
     DROP READ HOLD [IF EXISTS] name, ...
     EXPLAIN [(options)] TIMESTAMP FOR query [AS OF ..]
     OPTIMIZE relation
+    SUBSCRIBE .., COPY (SUBSCRIBE ..) .. (`subscribe_grammar.py`)
 
 It is tried only on a statement that PostgreSQL's grammar refuses, so that valid PostgreSQL keeps
 its meaning. The PostgreSQL parts inside such a statement are given to PostgreSQL's parser, with
@@ -16,14 +17,14 @@ statements but goes on otherwise is refused here, at the token that does not fit
 left to PostgreSQL's own error.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from pglast import ast, parser
+from pglast import ast
 
-from sql.errors import SqlError, syntax_error
-from sql.parser.as_of import parser_trees, single_target, split_as_of
+from sql.errors import SqlError
+from sql.parser.as_of import split_as_of
 from sql.parser.meridian_nodes import (
     AdvanceTimelineNode,
     CreateReadHoldNode,
@@ -37,17 +38,21 @@ from sql.parser.meridian_nodes import (
     OptimizeNode,
     ParsedPart,
 )
+from sql.parser.subscribe_grammar import SubscribeParts, copy_subscribe, subscribe_statement
 from sql.parser.syntax import Node, is_a
+from sql.parser.token_cursor import (
+    TokenCursor,
+    closing_token,
+    scan_statement,
+    token_outside,
+)
 
-_SELECT: Final = "SELECT "
 _TABLE: Final = "TABLE "
-_COMMENTS: Final = frozenset({"SQL_COMMENT", "C_COMMENT"})
-_NESTING: Final = {"ASCII_40": 1, "ASCII_41": -1}
 
 
 @dataclass(frozen=True, slots=True)
 class MeridianStatement:
-    """A statement of Meridian's grammar; `as_of` only with a query that is explained."""
+    """A statement of Meridian's grammar; `as_of` with a query that is explained or followed."""
 
     node: MeridianNode
     as_of: Node | None = None
@@ -60,122 +65,33 @@ def parse_meridian_statement(text: str, start: int, end: int) -> MeridianStateme
 
     Raises SqlError 42601 at the first token that does not fit.
     """
-    try:
-        scanned = parser.scan(text[:end])
-    except parser.ParseError:
+    cursor = scan_statement(text, start, end)
+    if cursor is None:
         return None
-    tokens = [item for item in scanned if item.start >= start and item.name not in _COMMENTS]
-    cursor = _Cursor(text, tokens, end)
     for words, production in _PRODUCTIONS:
         if cursor.accept(*words):
             return MeridianStatement(production(cursor))
-    return _explain_timestamp(cursor) or _create_table_in(cursor)
+    return _explain_timestamp(cursor) or _create_table_in(cursor) or _subscribe(cursor)
 
 
-class _Cursor:
-    """The tokens of one statement, and how far they are read."""
+def _subscribe(cursor: TokenCursor) -> MeridianStatement | None:
+    copied = copy_subscribe(cursor)
+    if copied is not None:
+        return _followed(*copied)
+    parts = subscribe_statement(cursor)
+    return None if parts is None else _followed(parts.node, parts)
 
-    def __init__(self, text: str, tokens: Sequence[parser.Token], end: int) -> None:
-        self.text = text
-        self.end = end
-        self.tokens = tokens
-        self.index = 0
 
-    def raw(self, index: int) -> str:
-        """A token as it was written; empty behind the last one."""
-        if index >= len(self.tokens):
-            return ""
-        token = self.tokens[index]
-        return self.text[token.start : token.end + 1]
-
-    def follows(self, *words: str, at: int | None = None) -> bool:
-        """True if these words stand here, or at another place."""
-        first = self.index if at is None else at
-        return all(self.raw(first + i).lower() == word for i, word in enumerate(words))
-
-    def accept(self, *words: str) -> bool:
-        """Read these words if they all stand here."""
-        if not self.follows(*words):
-            return False
-        self.index += len(words)
-        return True
-
-    def expect(self, *words: str) -> None:
-        """Read these words. Raises 42601 at the first that is another one."""
-        for word in words:
-            if not self.accept(word):
-                raise self.unexpected()
-
-    def name(self) -> Identifier:
-        """Read an identifier, by PostgreSQL's own rules."""
-        if self.index >= len(self.tokens):
-            raise self.unexpected()
-        try:
-            trees = parser_trees(f"DROP SCHEMA {self.raw(self.index)}")
-        except parser.ParseError:
-            raise self.unexpected() from None
-        place = self.tokens[self.index].start
-        self.index += 1
-        return Identifier(trees[0].stmt.objects[0].sval, place)
-
-    def names(self) -> tuple[Identifier, ...]:
-        """Read identifiers with commas between."""
-        found = [self.name()]
-        while self.accept(","):
-            found.append(self.name())
-        return tuple(found)
-
-    def finish(self) -> None:
-        """Nothing may follow."""
-        if self.index < len(self.tokens):
-            raise self.unexpected()
-
-    def unexpected(self) -> SqlError:
-        """42601 at this place, in PostgreSQL's words."""
-        if self.index >= len(self.tokens):
-            if self.text[self.end : self.end + 1] == ";":
-                return syntax_error('syntax error at or near ";"', self.end + 1)
-            return syntax_error("syntax error at end of input", self.end + 1)
-        place = self.tokens[self.index].start
-        return syntax_error(f'syntax error at or near "{self.raw(self.index)}"', place + 1)
-
-    def rest(self, prefix: str, until: int | None = None) -> tuple[Node, str]:
-        """What PostgreSQL's parser makes of `prefix` and all tokens from here to `until` (W1 of
-        `meridian_nodes.py`).
-        """
-        stop = len(self.tokens) if until is None else until
-        if self.index >= stop:
-            raise self.unexpected()
-        start, end = self.tokens[self.index].start, self.tokens[stop - 1].end + 1
-        source = " " * (start - len(prefix)) + prefix + self.text[start:end]
-        return self.tree(source), source
-
-    def tree(self, source: str) -> Node:
-        """The one statement of a text that stands in its place. Raises 42601."""
-        try:
-            (tree,) = parser_trees(source)
-        except parser.ParseError as error:
-            message, *places = map(str, error.args)
-            place = int(places[0]) if places and places[0].isdecimal() else len(source)
-            raise syntax_error(message, place + 1) from None
-        return tree.stmt
-
-    def expression(self, until: int | None = None) -> ParsedPart:
-        """Read one expression, up to `until`."""
-        first = self.index
-        select, source = self.rest(_SELECT, until)
-        value = single_target(select)
-        if value is None:
-            raise self.unexpected()
-        self.index = len(self.tokens) if until is None else until
-        assert self.index > first, "an expression has a token"
-        return ParsedPart(value, source, is_expression=True)
+def _followed(node: MeridianNode, parts: SubscribeParts) -> MeridianStatement:
+    if parts.as_of is None:
+        return MeridianStatement(node)
+    return MeridianStatement(node, parts.as_of.node, parts.at_least, (parts.as_of.source,))
 
 
 # --- timelines ---------------------------------------------------------------------------------
 
 
-def _create_timeline(cursor: _Cursor) -> MeridianNode:
+def _create_timeline(cursor: TokenCursor) -> MeridianNode:
     if_not_exists = cursor.accept("if", "not", "exists")
     name = cursor.name()
     clock: Identifier | None = Identifier("system", name.place)
@@ -187,24 +103,24 @@ def _create_timeline(cursor: _Cursor) -> MeridianNode:
     return CreateTimelineNode(name, clock, if_not_exists)
 
 
-def _drop_timeline(cursor: _Cursor) -> MeridianNode:
+def _drop_timeline(cursor: TokenCursor) -> MeridianNode:
     missing_ok = cursor.accept("if", "exists")
     names = cursor.names()
     cursor.finish()
     return DropTimelineNode(names, missing_ok)
 
 
-def _advance_timeline(cursor: _Cursor) -> MeridianNode:
+def _advance_timeline(cursor: TokenCursor) -> MeridianNode:
     name = cursor.name()
     cursor.expect("to")
     return AdvanceTimelineNode(name, cursor.expression())
 
 
-def _create_table_in(cursor: _Cursor) -> MeridianStatement | None:
+def _create_table_in(cursor: TokenCursor) -> MeridianStatement | None:
     """CREATE TABLE with IN TIMELINE behind the columns; None if it is not there."""
     if not cursor.follows("create", "table"):
         return None
-    at = _outside(cursor, "in", "timeline")
+    at = token_outside(cursor, "in", "timeline")
     if at is None:
         return None
     cursor.index = at + 2
@@ -216,22 +132,12 @@ def _create_table_in(cursor: _Cursor) -> MeridianStatement | None:
     return MeridianStatement(CreateTableInNode(ParsedPart(cursor.tree(source), source), timeline))
 
 
-def _outside(cursor: _Cursor, *words: str) -> int | None:
-    """Where these words stand outside of parentheses; the last place."""
-    depth, found = 0, None
-    for index, token in enumerate(cursor.tokens):
-        depth += _NESTING.get(token.name, 0)
-        if depth == 0 and cursor.follows(*words, at=index):
-            found = index
-    return found
-
-
 # --- read holds --------------------------------------------------------------------------------
 
 
-def _create_read_hold(cursor: _Cursor) -> MeridianNode:
+def _create_read_hold(cursor: TokenCursor) -> MeridianNode:
     name = cursor.name()
-    until = _outside(cursor, "in", "timeline")
+    until = token_outside(cursor, "in", "timeline")
     at: ParsedPart | None = None
     if cursor.accept("at"):
         at = cursor.expression(until)
@@ -243,7 +149,7 @@ def _create_read_hold(cursor: _Cursor) -> MeridianNode:
     return CreateReadHoldNode(name, at, timeline)
 
 
-def _drop_read_hold(cursor: _Cursor) -> MeridianNode:
+def _drop_read_hold(cursor: TokenCursor) -> MeridianNode:
     missing_ok = cursor.accept("if", "exists")
     names = cursor.names()
     cursor.finish()
@@ -253,12 +159,12 @@ def _drop_read_hold(cursor: _Cursor) -> MeridianNode:
 # --- EXPLAIN TIMESTAMP, OPTIMIZE ---------------------------------------------------------------
 
 
-def _explain_timestamp(cursor: _Cursor) -> MeridianStatement | None:
+def _explain_timestamp(cursor: TokenCursor) -> MeridianStatement | None:
     """None if it is another EXPLAIN."""
     if not cursor.follows("explain"):
         return None
-    at = _outside(cursor, "timestamp")
-    options_end = _closing(cursor, 1) if cursor.follows("(", at=1) else 1
+    at = token_outside(cursor, "timestamp")
+    options_end = closing_token(cursor, 1) if cursor.follows("(", at=1) else 1
     if at is None or options_end is None or not cursor.follows("timestamp", at=options_end):
         return None
     cursor.index = options_end + 1
@@ -280,17 +186,7 @@ def _explain_timestamp(cursor: _Cursor) -> MeridianStatement | None:
     return MeridianStatement(ExplainTimestampNode(ParsedPart(tree, source)))
 
 
-def _closing(cursor: _Cursor, opening: int) -> int | None:
-    """The place behind the parenthesis that closes the one at `opening`."""
-    depth = 0
-    for index in range(opening, len(cursor.tokens)):
-        depth += _NESTING.get(cursor.tokens[index].name, 0)
-        if depth == 0:
-            return index + 1
-    return None
-
-
-def _optimize(cursor: _Cursor) -> MeridianNode:
+def _optimize(cursor: TokenCursor) -> MeridianNode:
     select, source = cursor.rest(_TABLE)
     used = {name for name in select if getattr(select, name)}
     if not used <= {"targetList", "fromClause", "limitOption", "op"}:
@@ -299,7 +195,7 @@ def _optimize(cursor: _Cursor) -> MeridianNode:
     return OptimizeNode(ParsedPart(select.fromClause[0], source))
 
 
-_PRODUCTIONS: Final[tuple[tuple[tuple[str, ...], Callable[[_Cursor], MeridianNode]], ...]] = (
+_PRODUCTIONS: Final[tuple[tuple[tuple[str, ...], Callable[[TokenCursor], MeridianNode]], ...]] = (
     (("create", "timeline"), _create_timeline),
     (("drop", "timeline"), _drop_timeline),
     (("advance", "timeline"), _advance_timeline),

@@ -99,6 +99,27 @@ class OptimizeNode:
 
 
 @dataclass(frozen=True, slots=True)
+class SubscribeNode:
+    """SUBSCRIBE; its AS OF is the statement's. `is_query`: what is followed was written as a query,
+    and not as the name of a relation. `place`: its offset.
+    """
+
+    followed: ParsedPart
+    is_query: bool
+    options: tuple[Node, ...]
+    up_to: ParsedPart | None
+    place: int
+
+
+@dataclass(frozen=True, slots=True)
+class CopySubscribeNode:
+    """COPY (SUBSCRIBE ..) TO; the query in `copy` stands for the subscription."""
+
+    copy: ParsedPart
+    subscribe: SubscribeNode
+
+
+@dataclass(frozen=True, slots=True)
 class ArgumentNode:
     """One argument of EXECUTE, the `number`-th, for a parameter of that type."""
 
@@ -111,6 +132,7 @@ class ArgumentNode:
 MeridianNode: TypeAlias = (
     CreateTimelineNode | DropTimelineNode | AdvanceTimelineNode | CreateTableInNode
     | CreateReadHoldNode | DropReadHoldNode | ExplainTimestampNode | OptimizeNode | ArgumentNode
+    | SubscribeNode | CopySubscribeNode
 )  # fmt: skip
 
 
@@ -129,5 +151,11 @@ def parsed_parts(node: MeridianNode) -> Sequence[ParsedPart]:
             return (node.relation,)
         case ArgumentNode():
             return (node.execute,)
+        case SubscribeNode():
+            # The name of a relation has no constants, and stands elsewhere in its text.
+            query = (node.followed,) if node.is_query else ()
+            return query if node.up_to is None else (*query, node.up_to)
+        case CopySubscribeNode():
+            return parsed_parts(node.subscribe)
         case CreateTimelineNode() | DropTimelineNode() | DropReadHoldNode():
             return ()

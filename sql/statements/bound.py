@@ -27,12 +27,19 @@ from sql.catalog.catalog import (
     Key,
     NameDependency,
     Table,
-    Timeline,
 )
-from sql.catalog.objects import CatalogObject, Comment, IndexDefinition, SequenceDefinition, Subject
+from sql.catalog.objects import (
+    CatalogObject,
+    Comment,
+    IndexDefinition,
+    SequenceDefinition,
+    StoredQuery,
+    Subject,
+)
 from sql.errors import SqlError
 from sql.parser.syntax import Node
 from sql.plan.nodes import Expr, Plan, PlanColumn, Project, RelationId, Values
+from sql.statements.copy_options import CopyOptions
 from sql.statements.ddl import (
     ChangeObjects,
     ChangePrivileges,
@@ -55,8 +62,14 @@ from sql.statements.session import (
     ShowVariable,
     TransactionControl,
 )
+from sql.statements.timelines import (
+    AdvanceTimeline,
+    CreateReadHold,
+    CreateTimeline,
+    DropReadHold,
+    DropTimeline,
+)
 from sql.statements.view_checks import ViewChecks
-from sql.types.encodings import Encoding
 from sql.types.sql_type import SqlType
 
 
@@ -199,35 +212,6 @@ class ModifyingWith:
 
 
 @dataclass(frozen=True, slots=True)
-class CopyOptions:
-    """Options of COPY as given, checked. `format` is `text`, `csv` or `binary`."""
-
-    format: str = "text"
-    delimiter: str = "\t"
-    null: str = "\\N"
-    header: bool = False
-    header_match: bool = False
-    quote: str = '"'
-    escape: str = '"'
-    force_quote: tuple[str, ...] = ()
-    force_null: tuple[str, ...] = ()
-    force_not_null: tuple[str, ...] = ()
-    skips: bool = False
-    """ON_ERROR ignore: rows with a value that cannot be read are passed over."""
-    skipped_max: int | None = None
-    """REJECT_LIMIT."""
-    verbosity: str = "default"
-    """LOG_VERBOSITY: `default`, `verbose`, `silent`."""
-    encoding: Encoding | None = None
-    """ENCODING; None: the client's."""
-
-    @property
-    def is_binary(self) -> bool:
-        """Whether the format is binary; no other option applies then."""
-        return self.format == "binary"
-
-
-@dataclass(frozen=True, slots=True)
 class CopyIn:
     """COPY t (columns) FROM STDIN. `ordinals`: the table's columns in the data, in its order.
     `defaults`: one row with the values of the others, in the table's order. `where`: a plan over
@@ -247,6 +231,28 @@ class CopyOut:
     """COPY t TO STDOUT or COPY (query) TO STDOUT."""
 
     query: BoundQuery
+    options: CopyOptions
+
+
+@dataclass(frozen=True, slots=True)
+class Subscribe:
+    """SUBSCRIBE: the changes of `query`, which reads rows of `table` one by one, before `up_to`
+    (int8 or timestamptz). `columns`: of the changes. `snapshot`: its rows come first.
+    """
+
+    query: BoundQuery
+    table: Table
+    columns: tuple[OutputColumn, ...]
+    snapshot: bool = True
+    progress: bool = False
+    up_to: Expr | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CopySubscription:
+    """COPY (SUBSCRIBE ..) TO STDOUT."""
+
+    subscribe: Subscribe
     options: CopyOptions
 
 
@@ -276,18 +282,38 @@ class CreateTable:
     unlogged: bool = False
     notices: tuple[str, ...] = ()
     """That some of it changes nothing."""
+    query: StoredQuery | None = None
+    """Of a materialized view."""
 
 
 @dataclass(frozen=True, slots=True)
 class CreateTableAs:
-    """CREATE TABLE AS, SELECT INTO: the rows of `source`, which reads `tables`, as `table` stores
-    them.
+    """CREATE TABLE AS, SELECT INTO, CREATE MATERIALIZED VIEW (`is_view`): the rows of `source`,
+    which reads `tables`, as `table` stores them.
     """
 
     table: CreateTable
     source: Plan
     tables: tuple[Table, ...]
     with_data: bool = True
+    calls: RowCalls | None = None
+    locking: tuple[LockingQuery, ...] = ()
+    is_view: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshMaterializedView:
+    """REFRESH MATERIALIZED VIEW: the rows of `source`, which reads `tables`, replace those of
+    `table`; None: there are none. `after`: the table's definition then. `validations`: of the new
+    rows, unless `is_concurrent`: then they are checked as rows that are inserted.
+    """
+
+    table: Table
+    after: Table
+    source: Plan | None = None
+    tables: tuple[Table, ...] = ()
+    validations: tuple[Validation, ...] = ()
+    is_concurrent: bool = False
     calls: RowCalls | None = None
     locking: tuple[LockingQuery, ...] = ()
 
@@ -381,47 +407,6 @@ class AlterTable:
 
 
 @dataclass(frozen=True, slots=True)
-class CreateTimeline:
-    """`exists`: IF NOT EXISTS found one; notice only."""
-
-    timeline: Timeline
-    exists: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class DropTimeline:
-    """`missing`: names that IF EXISTS did not find, for the notices."""
-
-    names: tuple[str, ...]
-    missing: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class AdvanceTimeline:
-    """ADVANCE TIMELINE .. TO an int8: part of the transaction's commit, like a write."""
-
-    name: str
-    to: Expr
-
-
-@dataclass(frozen=True, slots=True)
-class CreateReadHold:
-    """`at` None: the transaction's timestamp. Else int8 or timestamptz."""
-
-    name: str
-    timeline: str
-    at: Expr | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class DropReadHold:
-    """`missing`: names that IF EXISTS did not find, for the notices."""
-
-    names: tuple[str, ...]
-    missing: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class ExplainTimestamp:
     """EXPLAIN TIMESTAMP FOR a query, which is not executed. `json`: FORMAT JSON."""
 
@@ -454,7 +439,8 @@ Definition: TypeAlias = (
 )  # fmt: skip
 UtilityStatement: TypeAlias = (
     Definition | AdvanceTimeline | CopyIn | CopyOut | CreateTableAs | Explain | ExplainTimestamp
-    | LockTables | MaintenanceStatement | Truncate
+    | LockTables | MaintenanceStatement | RefreshMaterializedView | Subscribe | CopySubscription
+    | Truncate
 )  # fmt: skip
 BoundStatement: TypeAlias = (
     UtilityStatement | BoundQuery | Modify | ModifyingWith | TransactionControl | SetVariable

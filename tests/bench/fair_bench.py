@@ -132,6 +132,29 @@ class Waited:
     problem: str = ""
 
 
+@contextlib.contextmanager
+def watched(dsn: str) -> Iterator[list[float]]:
+    """How many seconds others wait for `SELECT 1` meanwhile; sorted, filled at the end."""
+    processes = multiprocessing.get_context("spawn")
+    stop, ready = processes.Event(), processes.Event()
+    found: Queue[list[float]] = processes.Queue()  # type: ignore[assignment]
+    watcher = processes.Process(target=_watch, args=(dsn, stop, ready, found), daemon=True)
+    watcher.start()
+    ready.wait()
+    waits: list[float] = []
+    try:
+        yield waits
+    finally:
+        stop.set()
+        waits += sorted(found.get())
+        watcher.join()
+
+
+def quantile(waits: Sequence[float], part: float) -> float:
+    """Of sorted seconds, in milliseconds; `part` 1 is the worst one."""
+    return waits[min(len(waits) - 1, int(len(waits) * part))] * 1e3
+
+
 def _watch(
     dsn: str,
     stop: multiprocessing.synchronize.Event,
@@ -153,15 +176,9 @@ def _watch(
 
 def measure(dsn: str, statement: Statement, repeat: int) -> Waited:
     """Run the statement so many times; what others waited meanwhile."""
-    processes = multiprocessing.get_context("spawn")
-    stop, ready = processes.Event(), processes.Event()
-    found: Queue[list[float]] = processes.Queue()  # type: ignore[assignment]
-    watcher = processes.Process(target=_watch, args=(dsn, stop, ready, found))
-    watcher.start()
-    ready.wait()
     took: list[float] = []
     problem = ""
-    with psycopg.connect(dsn, autocommit=True) as connection:
+    with watched(dsn) as waits, psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute("SET statement_timeout = '120s'")
         for _ in range(repeat):
             began = time.perf_counter()
@@ -170,12 +187,7 @@ def measure(dsn: str, statement: Statement, repeat: int) -> Waited:
             except psycopg.Error as error:
                 problem = f"{error.sqlstate} {str(error).splitlines()[0]}"
             took.append(time.perf_counter() - began)
-    stop.set()
-    waits = sorted(found.get())
-    watcher.join()
-    worst, p99, median = (
-        waits[min(len(waits) - 1, int(len(waits) * part))] * 1e3 for part in (1, 0.99, 0.5)
-    )
+    worst, p99, median = (quantile(waits, part) for part in (1, 0.99, 0.5))
     return Waited(sorted(took)[len(took) // 2], worst, p99, median, problem)
 
 

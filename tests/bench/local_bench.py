@@ -71,23 +71,17 @@ def _prepare(dsn: str) -> None:
                 copy.write("".join(f"{n}\tname {n}\t{n}.5\n" for n in range(ROWS)).encode())
 
 
-def _cpu_seconds(pid: int) -> float:
-    """Processor time of the server without its JVM."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
 def _measure(server: Meridian, name: str, engine: str, clients: int, seconds: int) -> None:
     script = f"\\set n random(0, {ROWS - 1})\n{QUERIES[name]};\n"
     settings = f"-c engine={engine}"
     dsn = server.dsn
     run_script(dsn, script, clients=clients, protocol="extended", seconds=2, options=settings)
-    used = _cpu_seconds(server.pid)
+    used = server.cpu_s
     run = run_script(
         dsn, script, clients=clients, protocol="extended", seconds=seconds, options=settings
     )
     # What a busy machine does not change as much as the others.
-    cost = (_cpu_seconds(server.pid) - used) * 1000 / (run.per_second * seconds)
+    cost = (server.cpu_s - used) * 1000 / (run.per_second * seconds)
     figures = (
         f"{run.per_second:.0f}/s, p50 {run.p50_ms:.2f} ms, p99 {run.p99_ms:.2f} ms,"
         f" {cost:.2f} ms of the server's processor each"

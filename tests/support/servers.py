@@ -32,7 +32,7 @@ ON_SPARK = ("--set", "engine=spark")
 
 class Meridian:
     """One data directory and the server on it, which may be killed and started again. `lane`: of
-    Spark, for all queries.
+    Spark, for all queries. `program`: a module that ends in `meridian`, with its arguments.
     """
 
     def __init__(
@@ -41,11 +41,14 @@ class Meridian:
         options: Sequence[str] = (),
         environment: Mapping[str, str] | None = None,
         lane: str | None = None,
+        program: Sequence[str] = (),
     ) -> None:
         self._directory = directory
         self._command = _command("serve")
         if lane is not None:
-            self._command = [sys.executable, "-m", "tests.engines.spark.forced_lane", lane, "serve"]
+            program = ("tests.engines.spark.forced_lane", lane)
+        if program:
+            self._command = [sys.executable, "-m", *program, "serve"]
         self._options = tuple(options)
         self._environment = {**os.environ, **(environment or {})}
         self._process: subprocess.Popen[str] | None = None
@@ -61,6 +64,18 @@ class Meridian:
         """The process id of the running server."""
         assert self._process is not None, "the server is not running"
         return self._process.pid
+
+    @property
+    def cpu_s(self) -> float:
+        """CPU time that the running process has had."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    @property
+    def resident_mb(self) -> int:
+        """Memory of the running process, in MiB."""
+        pages = int(Path(f"/proc/{self.pid}/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE") >> 20
 
     @property
     def log(self) -> str:
@@ -186,9 +201,10 @@ def meridian(
     options: Sequence[str] = (),
     environment: Mapping[str, str] | None = None,
     lane: str | None = None,
+    program: Sequence[str] = (),
 ) -> Iterator[Meridian]:
     """A started server, gone at the end (S2). `environment` comes on top of ours."""
-    server = Meridian(directory, options, environment, lane)
+    server = Meridian(directory, options, environment, lane, program)
     try:
         server.start()
         yield server

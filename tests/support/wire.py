@@ -13,6 +13,7 @@ import re
 import select
 import shlex
 import socket
+import struct
 from urllib.parse import urlsplit
 
 from coordinator.pgwire.client_codec import decode_backend, encode_frontend, row_values
@@ -188,6 +189,11 @@ class WireClient:
     def shut(self) -> None:
         """Say that nothing more will be sent; answers can still be read."""
         self._socket.shutdown(socket.SHUT_WR)
+
+    def reset(self) -> None:
+        """Be gone at once: what was sent may not arrive, and nothing is read any more."""
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self._socket.close()
 
     def close(self) -> None:
         """Hang up."""

@@ -17,7 +17,8 @@ INVARIANTS
   E2  a transaction behind short writes is validated against what they have come to by then
       (`tell_ahead`), row by row, with all columns of the rows that went. Versions between two
       members of one group are seen by nobody.
-  E3  what was computed belongs to one gather. A group that is passed over (G4) is evaluated anew.
+  E3  what was computed belongs to one gather, rows of RETURNING included: they travel with the
+      reply of what was launched. A group that is passed over (G4) is evaluated anew.
   E4  only what is in memory is looked at, and what is computed costs no more than the rows are
       long (`compute/access/bounded_plans.py`). A gather stops at GATHER_WORK_MAX.
   E5  who cannot be evaluated, for whatever reason, has had no effect: the general way says what is

@@ -5,7 +5,7 @@ The invariants are those of the package.
 
 from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 from coordinator.core.predicates import ReadPredicate
 from sql.catalog.catalog import Key, NameDependency, Table
@@ -36,11 +36,14 @@ class CurrentRow:
 
 @dataclass(frozen=True, slots=True)
 class ChangedRow:
-    """Replace a row, delete it (`values` is None), or make a new one (`row` is None)."""
+    """Replace a row, delete it (`values` is None), or make a new one (`row` is None). `returned`:
+    what RETURNING shows of it; None without.
+    """
 
     row: CurrentRow | None
     values: RowValues | None
     nbytes: int = 0
+    returned: RowValues | None = None
 
 
 class RowFinder(Protocol):
@@ -100,6 +103,22 @@ class WriteByKey(Protocol):
         CannotEvaluate. Called again if the group has to be gathered again (E3).
         """
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class WriteAnswer:
+    """What a short write is answered: how many rows it changes, and the rows of RETURNING."""
+
+    affected: int
+    returned: tuple[RowValues, ...] = ()
+
+
+NOTHING_CHANGED: Final = WriteAnswer(0)
+
+
+def returned_rows(changes: Sequence[ChangedRow]) -> tuple[RowValues, ...]:
+    """What RETURNING shows of the changes, in their order; nothing without."""
+    return tuple([change.returned for change in changes if change.returned is not None])
 
 
 def keys_of_row(table: Table, values: RowValues) -> Iterable[KeyPlace]:

@@ -154,8 +154,8 @@ class ShortWritesOfGroup:
 
     def admit(
         self, write: WriteByKey, session: ConnectionId, *, may_pass_locks: bool
-    ) -> int | Blocked:
-        """Evaluate a member: how many rows it changes, or the lock that is in its way (E6). Raises
+    ) -> Sequence[ChangedRow] | Blocked:
+        """Evaluate a member: the rows that it changes, or the lock that is in its way (E6). Raises
         CannotEvaluate. `may_pass_locks`: it was in flight (G4).
         """
         shard = ShardId(write.table.shard)
@@ -175,7 +175,7 @@ class ShortWritesOfGroup:
         for change in changes:
             self.work += 1 + change.nbytes // WORK_BYTES
         known.apply(write.table, changes)
-        return len(changes)
+        return changes
 
     def _lock_in_the_way(
         self, rows: _ShardRows, session: ConnectionId, changes: Sequence[ChangedRow]

@@ -41,6 +41,7 @@ from coordinator.core.short_writes.by_key import (
     CurrentRow,
     RowFinder,
     RowValues,
+    returned_rows,
     row_bytes,
 )
 from coordinator.core.state import CoreState
@@ -84,7 +85,8 @@ def _change(core: CoreState, message: ChangeInBlock) -> list[Effect]:
         old = _old_rows(write.encoder, changes)
         txn.write(WriteRows(txn.id, write.table, batch, old, keeps_keys))
     nbytes = sum(change.nbytes for change in changes)
-    return [Reply(message.request, ChangedByKey(len(changes), nbytes))]
+    done = ChangedByKey(len(changes), nbytes, returned_rows(changes))
+    return [Reply(message.request, done)]
 
 
 def _read(core: CoreState, message: ReadInBlock) -> list[Effect]:

@@ -41,15 +41,19 @@ from coordinator.core.short_writes.by_key import row_bytes
 from coordinator.driver.coordination import RequestRefused
 from coordinator.execution.context import Done, Execution, StatementRuns, stream_table
 from coordinator.execution.dml.modify_part import take_source_rows
+from coordinator.execution.dml.repeated_values import (
+    is_given_at_once,
+    is_given_once,
+    values_of_runs,
+)
 from coordinator.execution.dml.row_sink import stored_schema
 from coordinator.execution.dml.statement_work import StatementEffects
-from coordinator.execution.sequence_calls import evaluate_runtime_parameters
 from coordinator.transaction.transaction import StatementRestart
 from sql.catalog.catalog import SYSTEM_TIMELINE, Catalog, Key, Table
 from sql.catalog.foreign_keys import referencing_keys
-from sql.plan.nodes import ColumnId, ColumnRef, Const, InList, Param, RelationId, Values
+from sql.plan.nodes import ColumnId, ColumnRef, Const, InList, Param, Plan, RelationId, Values
 from sql.plan.read_conditions import ReadCondition
-from sql.plan.traverse import is_volatile_plan, plan_has_subquery
+from sql.plan.traverse import is_volatile_plan, plan_has_subquery, walk
 from sql.statements.bound import Modify, ModifyKind, ParameterizedStatement
 from sql.types.sql_type import SqlType, Value
 
@@ -132,7 +136,8 @@ async def _run(
     try:
         match statements[0]:
             case _Changes() as changes:
-                counts = await _change(execution, runs, changes, work)
+                given = execution.parameters[len(prepared.parameters) :]
+                counts = await _change(execution, runs, changes, work, given)
             case _Inserts():
                 inserts = [one for one in statements if isinstance(one, _Inserts)]
                 counts = await _insert(execution, prepared, runs, inserts, work)
@@ -157,20 +162,18 @@ async def _insert(
     seen: set[Hashable] = set()
     nbytes = 0
     first = statements[0]
+    of_each = runs.statements or (prepared,)
+    given = await values_of_runs(execution, of_each, runs)
+    moves = not all(map(is_given_once, of_each))
     for number, values in enumerate(runs.sets):
-        if number:  # those of the first are there already
-            execution.parameters = values
-            if prepared.supplied:
-                await evaluate_runtime_parameters(execution, prepared)
-        elif runs.of:
-            execution.parameters = values
+        execution.parameters = (*values, *next(given))
         statement = statements[runs.of[number]] if runs.of else first
         made = statement.plan.rows(execution.parameters)
         nbytes += sum(map(row_bytes, made))
         keys = () if runs.is_one else _arbiter_values(statement, made)
         is_full = nbytes > _BYTES_MAX or len(rows) + len(made) > _ROWS_MAX
         if not seen.isdisjoint(keys) or (number and is_full and not runs.is_one):
-            if prepared.supplied:
+            if moves:
                 raise NotRepeatable  # its sequences have moved
             break
         seen.update(keys)
@@ -199,8 +202,13 @@ def _arbiter_values(statement: _Inserts, rows: Sequence[Row]) -> Sequence[Hashab
 
 
 async def _change(
-    execution: Execution, runs: StatementRuns, statement: _Changes, work: StatementEffects
+    execution: Execution,
+    runs: StatementRuns,
+    statement: _Changes,
+    work: StatementEffects,
+    given: Sequence[Value],
 ) -> Sequence[int]:
+    """`given`: the runtime parameters, which all runs share."""
     modify, reading = statement.modify, statement.reading
     sets: list[tuple[Value, ...]] = []
     keys: dict[tuple[Value, ...], None] = {}
@@ -209,7 +217,7 @@ async def _change(
         if key in keys:
             break
         keys[key] = None
-        sets.append(values)
+        sets.append((*values, *given))
     await work.look_at_rows(modify.table, _having(modify.table, statement.key, list(keys)))
     view = work.views[RelationId(modify.table.shard)]
     index = execution.services.key_index
@@ -274,15 +282,16 @@ def _compiled(execution: Execution, prepared: ParameterizedStatement) -> _Insert
     if execution.services.in_process.refusal(modify.source) is not None:
         return None
     match modify.kind:
-        case ModifyKind.INSERT:
-            return _inserts(modify)
-        case ModifyKind.UPDATE | ModifyKind.DELETE if not prepared.supplied:
+        case ModifyKind.INSERT if is_given_at_once(prepared):
+            return _inserts(modify, len(prepared.parameters))
+        case ModifyKind.UPDATE | ModifyKind.DELETE if is_given_once(prepared):
             return _changes(modify, execution.catalog())
         case _:
             return None
 
 
-def _inserts(modify: Modify) -> _Inserts | None:
+def _inserts(modify: Modify, own: int) -> _Inserts | None:
+    """`own`: the number of the client's parameters."""
     source, table, conflict = modify.source, modify.table, modify.conflict
     if modify.tables or not isinstance(source, Values) or plan_has_subquery(source):
         return None
@@ -293,10 +302,17 @@ def _inserts(modify: Modify) -> _Inserts | None:
         keyed = {ordinal for key in table.keys for ordinal in key.columns}
         if conflict.indexes or conflict.tables or not keyed.isdisjoint(conflict.assigned):
             return None
+        if conflict.update is not None and _uses_parameters(conflict.update, own):
+            return None  # DO UPDATE runs once for the rows of all runs
         # Without a target every key decides, as the binder says.
         arbiters = [table.keys[place].columns for place in conflict.arbiters]
     maker = BatchMaker([column.type for column in table.columns], stored_schema(table))
     return _Inserts(modify, PreparedPlan(source), maker, arbiters)
+
+
+def _uses_parameters(plan: Plan, own: int) -> bool:
+    """Whether a plan depends on what each run gives."""
+    return any(isinstance(node, Param) and node.index <= own for node in walk(plan))
 
 
 def _changes(modify: Modify, catalog: Catalog) -> _Changes | None:

@@ -5,6 +5,8 @@
 
 - `compile`: which statements fit, and what they are compiled to, once for all sessions.
 - `statements`: what they do to the rows of their keys, as evaluators (`core/short_writes/`).
+- `row_plans`: what becomes of a row, and what RETURNING shows of it; `given_values`: values of
+  sequences and of the clock.
 - `run`: one of them as a transaction of its own.
 
 INVARIANTS

@@ -6,30 +6,41 @@ and neither it nor the table has anything beyond plain columns and such keys.
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, TypeAlias
 
-from compute.access.bounded_plans import is_bounded
-from compute.access.point_reads import scan_of, unique_point
+from compute.access.point_reads import unique_point
 from compute.access.rows_in_memory import KEY_TYPES
 from compute.reference.executor import PreparedPlan
 from compute.reference.expressions import Row
-from coordinator.core.short_writes.by_key import CannotEvaluate, WriteByKey, row_bytes
+from coordinator.core.short_writes.by_key import CannotEvaluate, RowValues, WriteByKey, row_bytes
 from coordinator.execution.context import Services
+from coordinator.execution.short_writes.given_values import RuntimeValues, compile_runtime_values
+from coordinator.execution.short_writes.row_plans import (
+    ReturningPlan,
+    compile_returning,
+    compile_row_plan,
+)
 from coordinator.execution.short_writes.statements import (
     KeyedDelete,
     KeyedInsert,
     KeyedUpdate,
     RowOfKey,
-    RowPlan,
     TargetTable,
     Upsert,
 )
 from sql.catalog.catalog import SYSTEM_TIMELINE, Key, NameDependency, Table
 from sql.catalog.foreign_keys import referencing_keys
 from sql.errors import SqlError
-from sql.plan.nodes import Plan, Values
-from sql.plan.traverse import is_volatile_plan, plan_has_subquery
-from sql.statements.bound import Modify, ModifyKind, OnConflict, ParameterizedStatement
+from sql.plan.nodes import Values
+from sql.plan.traverse import plan_has_subquery
+from sql.statements.bound import (
+    Modify,
+    ModifyKind,
+    OnConflict,
+    OutputColumn,
+    ParameterizedStatement,
+)
 from sql.types.sql_type import Value
 
 ROWS_MAX: Final = 64
@@ -40,11 +51,30 @@ VALUES_BYTES_MAX: Final = 64 << 10
 
 Names: TypeAlias = Collection[NameDependency]
 
-Statement: TypeAlias = Callable[[Sequence[Value], Names], WriteByKey | None]
-"""A statement that is given its values; None: the general way must say what is wrong (I3)."""
+_Shows: TypeAlias = Callable[[RowValues], RowValues]
+
+_Make: TypeAlias = Callable[[Sequence[Value], Names], WriteByKey | None]
+"""A statement that is given its values, the runtime ones behind the client's; None: the general way
+must say what is wrong (I3)."""
 
 
-def compile_short_write(prepared: ParameterizedStatement, services: Services) -> Statement | None:
+@dataclass(frozen=True, slots=True)
+class CompiledWrite:
+    """A statement that fits. `returning`: None without RETURNING."""
+
+    make: _Make
+    runtime: RuntimeValues
+    returning: ReturningPlan | None
+
+    @property
+    def columns(self) -> tuple[OutputColumn, ...] | None:
+        """Of RETURNING."""
+        return None if self.returning is None else self.returning.columns
+
+
+def compile_short_write(
+    prepared: ParameterizedStatement, services: Services
+) -> CompiledWrite | None:
     """A statement that fits, compiled; None if it goes the general way."""
     modify = prepared.bound
     if not isinstance(modify, Modify) or not _is_plain(prepared, modify):
@@ -52,32 +82,42 @@ def compile_short_write(prepared: ParameterizedStatement, services: Services) ->
     table = modify.table
     if not _is_plain_table(table) or services.in_process.refusal(modify.source) is not None:
         return None
-    target = TargetTable(table, services.key_index)
+    runtime = compile_runtime_values(prepared.supplied)
+    returning = None if modify.returning is None else compile_returning(modify)
+    if runtime is None or (modify.returning is not None and returning is None):
+        return None
+    make = _compiled(modify, TargetTable(table, services.key_index), returning, services)
+    return None if make is None else CompiledWrite(make, runtime, returning)
+
+
+def _compiled(
+    modify: Modify, target: TargetTable, returning: ReturningPlan | None, services: Services
+) -> _Make | None:
     match modify.kind:
         case ModifyKind.INSERT:
             update = None if modify.conflict is None else modify.conflict.update
             if update is not None and services.in_process.refusal(update) is not None:
                 return None
-            return _insert(modify, target)
+            return _insert(modify, target, returning)
         case ModifyKind.UPDATE:
-            return _update(modify, target)
+            return _update(modify, target, returning)
         case ModifyKind.DELETE:
-            if referencing_keys(services.coordination.newest_catalog, table.oid):
+            if referencing_keys(services.coordination.newest_catalog, target.table.oid):
                 # Who adds such a key gives its parent another version, too.
                 return None
-            return _delete(modify, target)
+            return _delete(modify, target, returning)
         case ModifyKind.MERGE:
             return None
 
 
 def _is_plain(prepared: ParameterizedStatement, modify: Modify) -> bool:
-    if prepared.supplied or prepared.filled or prepared.rebind or prepared.uses_now:
+    if prepared.filled or prepared.rebind or prepared.uses_now:
         return False
     if prepared.tells_timestamp or prepared.fails is not None:
         return False
     if prepared.read is not None and prepared.read.of_clock:
         return False
-    if modify.locking or modify.returning is not None or modify.extras:
+    if modify.locking or modify.extras:
         return False
     return modify.view_checks is None and modify.calls is None
 
@@ -98,31 +138,43 @@ def _is_plain_key(table: Table, key: Key) -> bool:
     return all(table.columns[ordinal].type.name in KEY_TYPES for ordinal in key.columns)
 
 
-def _insert(modify: Modify, target: TargetTable) -> Statement | None:
+def _shows(returning: ReturningPlan | None, parameters: Sequence[Value]) -> _Shows | None:
+    return None if returning is None else partial(returning.row, tuple(parameters))
+
+
+def _insert(modify: Modify, target: TargetTable, returning: ReturningPlan | None) -> _Make | None:
     source = modify.source
     if modify.tables or not isinstance(source, Values) or not 0 < len(source.rows) <= ROWS_MAX:
         return None
     if plan_has_subquery(source):
         return None
     if modify.conflict is not None:
-        return _upsert(PreparedPlan(source), modify.conflict, target)
+        if returning is not None and len(source.rows) > 1:
+            return None  # the general way shows them in another order
+        return _upsert(PreparedPlan(source), modify.conflict, target, returning)
     plan = PreparedPlan(source)
 
     def insert(parameters: Sequence[Value], names: Names) -> WriteByKey | None:
         rows = _new_rows(plan, parameters, target)
         if rows is None:
             return None
-        return KeyedInsert(target, names, sum(map(row_bytes, rows)), rows)
+        nbytes = sum(map(row_bytes, rows))
+        return KeyedInsert(target, names, nbytes, _shows(returning, parameters), rows)
 
     return insert
 
 
-def _upsert(plan: PreparedPlan, conflict: OnConflict, target: TargetTable) -> Statement | None:
+def _upsert(
+    plan: PreparedPlan,
+    conflict: OnConflict,
+    target: TargetTable,
+    returning: ReturningPlan | None,
+) -> _Make | None:
     keys = target.table.keys
     keyed = {ordinal for key in keys for ordinal in key.columns}
     if conflict.indexes or conflict.tables or not keyed.isdisjoint(conflict.assigned):
         return None
-    update = None if conflict.update is None else _row_plan(conflict.update)
+    update = None if conflict.update is None else compile_row_plan(conflict.update)
     if conflict.update is not None and update is None:
         return None
     # Without a target every key decides, as the binder says.
@@ -137,7 +189,8 @@ def _upsert(plan: PreparedPlan, conflict: OnConflict, target: TargetTable) -> St
             return None
         nbytes = sum(map(row_bytes, rows))
         values = tuple(parameters)
-        return Upsert(target, names, nbytes, rows, arbiters, others, update, values)
+        shows = _shows(returning, values)
+        return Upsert(target, names, nbytes, shows, rows, arbiters, others, update, values)
 
     return upsert
 
@@ -159,37 +212,33 @@ class _Change:
 
     of: RowOfKey
     target: TargetTable
+    returning: ReturningPlan | None
     kind: type[KeyedUpdate] | type[KeyedDelete]
 
     def __call__(self, parameters: Sequence[Value], names: Names) -> WriteByKey | None:
         nbytes = row_bytes(tuple(parameters))
         if nbytes > VALUES_BYTES_MAX:
             return None
-        return self.kind(self.target, names, nbytes, self.of, tuple(parameters))
+        shows = _shows(self.returning, parameters)
+        return self.kind(self.target, names, nbytes, shows, self.of, tuple(parameters))
 
 
-def _update(modify: Modify, target: TargetTable) -> Statement | None:
+def _update(modify: Modify, target: TargetTable, returning: ReturningPlan | None) -> _Make | None:
     keyed = {ordinal for key in target.table.keys for ordinal in key.columns}
     of = _row_of_key(modify, target.table)
     if of is None or not keyed.isdisjoint(modify.old):
         return None
-    return _Change(of, target, KeyedUpdate)
+    return _Change(of, target, returning, KeyedUpdate)
 
 
-def _delete(modify: Modify, target: TargetTable) -> Statement | None:
+def _delete(modify: Modify, target: TargetTable, returning: ReturningPlan | None) -> _Make | None:
     of = _row_of_key(modify, target.table)
-    return None if of is None else _Change(of, target, KeyedDelete)
+    return None if of is None else _Change(of, target, returning, KeyedDelete)
 
 
 def _row_of_key(modify: Modify, table: Table) -> RowOfKey | None:
     if len(modify.tables) != 1 or modify.tables[0] is not table:
         return None
-    plan = _row_plan(modify.source)
+    plan = compile_row_plan(modify.source)
     point = None if plan is None else unique_point(modify.source, table)
     return None if plan is None or point is None else RowOfKey(*point, plan, modify.source)
-
-
-def _row_plan(plan: Plan) -> RowPlan | None:
-    if not is_bounded(plan) or is_volatile_plan(plan):
-        return None
-    return RowPlan(PreparedPlan(plan), scan_of(plan))

@@ -4,22 +4,32 @@ the general path (I3).
 
 from compute.identity_cache import IdentityCache
 from coordinator.core.messages import RefusedReason
-from coordinator.driver.coordination import RequestRefused
+from coordinator.core.short_writes.by_key import WriteAnswer
+from coordinator.driver.coordination import LockBlocks, RequestRefused
 from coordinator.execution.blind_insert import run_blind_insert
-from coordinator.execution.context import Done, Execution, Services
+from coordinator.execution.context import (
+    Done,
+    Execution,
+    Outcome,
+    Rows,
+    Services,
+    stream_table,
+    tag_with_count,
+)
 from coordinator.execution.name_dependencies import dependent_names, names_to_rest_on
-from coordinator.execution.short_writes.compile import Statement, compile_short_write
+from coordinator.execution.short_writes.compile import CompiledWrite, compile_short_write
+from coordinator.execution.short_writes.given_values import leave_to_general_way
 from coordinator.execution.spill import spill_if_large
 from coordinator.transaction.transaction import SessionTransaction
 from coordinator.variables.variables import Variables
 from sql.statements.bound import ParameterizedStatement
 from sql.types.sql_type import Value
 
-_known: IdentityCache[ParameterizedStatement, Statement | None] = IdentityCache()
+_known: IdentityCache[ParameterizedStatement, CompiledWrite | None] = IdentityCache()
 """Statements compiled, once for all sessions; None: it goes the general way."""
 
 
-async def run_short_write(execution: Execution, prepared: ParameterizedStatement) -> Done | None:
+async def run_short_write(execution: Execution, prepared: ParameterizedStatement) -> Outcome | None:
     """Run and commit the statement, one without keys too (`blind_insert.py`). Raises LockBlocks,
     and RequestRefused.
     """
@@ -32,20 +42,39 @@ async def run_short_write(execution: Execution, prepared: ParameterizedStatement
     statement = known_short_write(prepared, services)
     if statement is None:
         return None
+    given = statement.runtime.at_hand(services, transaction)
+    if given is None:
+        return None
     names = names_to_rest_on(execution, prepared, writes=True)
-    change = statement(execution.parameters, names)
+    change = statement.make((*execution.parameters, *given.values), names)
     if change is None:
         return None
+    statement.runtime.take(services.coordination, transaction, given)
     try:
-        affected = await transaction.change_by_key(change)
+        answer = await transaction.change_by_key(change)
+    except LockBlocks:
+        leave_to_general_way(execution, given)
+        raise
     except RequestRefused as refused:
         if refused.reason in (RefusedReason.CONFLICT, RefusedReason.STALE):
+            leave_to_general_way(execution, given)
             return None
         raise
-    return Done(f"{prepared.tag} {affected}")
+    return _outcome(statement, prepared, answer)
 
 
-def known_short_write(prepared: ParameterizedStatement, services: Services) -> Statement | None:
+def _outcome(
+    statement: CompiledWrite, prepared: ParameterizedStatement, answer: WriteAnswer
+) -> Outcome:
+    """What the statement is answered, once it is acknowledged."""
+    returning = statement.returning
+    if returning is None:
+        return Done(f"{prepared.tag} {answer.affected}")
+    rows = stream_table(returning.table(answer.returned))
+    return Rows(returning.columns, rows, tag_with_count(prepared.tag))
+
+
+def known_short_write(prepared: ParameterizedStatement, services: Services) -> CompiledWrite | None:
     """The statement compiled; None if it goes the general way."""
     if not services.limits.short_writes:
         return None
@@ -54,18 +83,18 @@ def known_short_write(prepared: ParameterizedStatement, services: Services) -> S
 
 async def run_short_write_in_block(
     execution: Execution, prepared: ParameterizedStatement
-) -> Done | None:
+) -> Outcome | None:
     """Run the statement in its block, whose snapshot it was bound under."""
     services, transaction = execution.services, execution.transaction
     statement = known_short_write(prepared, services)
     if statement is None or transaction.changed_catalog:
         return None
     values = tuple(execution.parameters)
-    tag = write_in_block(services, transaction, execution.variables, prepared, statement, values)
-    if tag is None:
+    answer = write_in_block(services, transaction, execution.variables, prepared, statement, values)
+    if answer is None:
         return None
     await spill_if_large(execution)
-    return Done(tag)
+    return _outcome(statement, prepared, answer)
 
 
 def write_in_block(
@@ -73,18 +102,23 @@ def write_in_block(
     transaction: SessionTransaction,
     variables: Variables,
     prepared: ParameterizedStatement,
-    statement: Statement,
+    statement: CompiledWrite,
     values: tuple[Value, ...],
-) -> str | None:
-    """The same without a wait: its tag. `statement`: what `known_short_write` has said of it."""
+) -> WriteAnswer | None:
+    """The same without a wait. `statement`: what `known_short_write` has said of it."""
     if transaction.read_only:
         return None
-    change = statement(values, dependent_names(transaction, variables, prepared, writes=True))
+    given = statement.runtime.at_hand(services, transaction)
+    if given is None:
+        return None
+    names = dependent_names(transaction, variables, prepared, writes=True)
+    change = statement.make((*values, *given.values), names)
     if change is None:
         return None
     done = services.coordination.change_in_block(transaction.id, change)
     if done.affected is None:
         return None
+    statement.runtime.take(services.coordination, transaction, given)
     transaction.wrote = True
     transaction.inline.added(done.nbytes)
-    return f"{prepared.tag} {done.affected}"
+    return WriteAnswer(done.affected, done.returned)

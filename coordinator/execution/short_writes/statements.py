@@ -11,7 +11,7 @@ INVARIANTS
   S2  whatever fails leaves this way (I3 of the package).
 """
 
-from collections.abc import Collection, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, cast
 
@@ -21,7 +21,6 @@ from compute.access.key_index import KeyIndex
 from compute.access.key_predicates import KeyPredicate
 from compute.access.point_reads import ScannedCells, point_value
 from compute.access.rows_in_memory import NotInMemoryError, RowsInMemory
-from compute.reference.executor import PreparedPlan
 from compute.reference.expressions import Row
 from coordinator.core.predicates import ReadPredicate
 from coordinator.core.short_writes.by_key import (
@@ -37,19 +36,20 @@ from coordinator.execution.blind_insert import TableRows
 from coordinator.execution.dml.last_year import LastYear
 from coordinator.execution.dml.row_sink import stored_schema
 from coordinator.execution.read_predicates import read_predicates
+from coordinator.execution.short_writes.row_plans import RowPlan
 from sql.catalog.catalog import Key, NameDependency, Table
-from sql.errors import SqlError
 from sql.plan.nodes import ColumnId, Const, Param, Plan, PlanColumn, RelationId, Scan
 from sql.types.sql_type import Value
 from storage.batch import RowIdentity, ShardView
-from storage.types import OWN
 
 ROW_BYTES_MAX: Final = 64 << 10
 """Of a row that is computed at the gather. Larger: longer stalls of the loop."""
 
 _STORED_AS_THEY_ARE: Final = frozenset(
-    {"bool", "int2", "int4", "int8", "text", "varchar", "uuid", "bytea", "float8"}
-)
+    {"bool", "int2", "int4", "int8", "text", "varchar", "uuid", "bytea", "float8", "date",
+     "timestamp", "timestamptz"}
+)  # fmt: skip
+"""Times are whole numbers that fit, as `LastYear` has seen."""
 
 
 class TargetTable:
@@ -91,39 +91,23 @@ class TargetTable:
             raise CannotEvaluate from error
         return ScannedCells(encoded, self._schema, self._scan).row(0)
 
-    def change(self, current: CurrentRow | None, row: Row) -> ChangedRow:
-        """The row as it is now, or a new one. Raises CannotEvaluate."""
-        size = row_bytes(row)
-        if size > ROW_BYTES_MAX:
+    def computed(self, row: Row) -> Row:
+        """A row that was computed at the gather, as `stored`. Raises CannotEvaluate."""
+        if row_bytes(row) > ROW_BYTES_MAX:
             raise CannotEvaluate
-        return ChangedRow(current, self.stored(row), size)
-
-
-class RowPlan:
-    """A bounded plan over one scan, run row by row (`compute/access/bounded_plans.py`)."""
-
-    def __init__(self, plan: PreparedPlan, scan: Scan) -> None:
-        self._plan = plan
-        self._ordinals = scan.ordinals
-        self._identity: tuple[Value, ...] = () if scan.identity is None else (str(OWN), 0)
-
-    def row(self, parameters: Sequence[Value], values: RowValues) -> Row | None:
-        """What becomes of a row; None if the plan leaves it out. Raises CannotEvaluate."""
-        given = [cast("Value", values[ordinal]) for ordinal in self._ordinals]
-        try:
-            rows = self._plan.rows(parameters, [(*given, *self._identity)])
-        except (SqlError, ArithmeticError, ValueError) as error:
-            raise CannotEvaluate from error
-        return rows[0] if rows else None
+        return self.stored(row)
 
 
 @dataclass(frozen=True, slots=True)
 class ShortWrite:
-    """Implements WriteByKey but for `evaluate`: a table, and what all statements have."""
+    """Implements WriteByKey but for `evaluate`: a table, and what all statements have. `shows`:
+    what RETURNING shows of a row; None without. It raises CannotEvaluate.
+    """
 
     target: TargetTable
     names: Collection[NameDependency]
     nbytes: int
+    shows: Callable[[RowValues], RowValues] | None
 
     @property
     def table(self) -> Table:
@@ -139,6 +123,11 @@ class ShortWrite:
     def encoder(self) -> TableRows:
         """See WriteByKey."""
         return self.target.encoder
+
+    def change(self, current: CurrentRow | None, row: Row) -> ChangedRow:
+        """A row as it is stored, in place of the one that is there. Raises CannotEvaluate."""
+        shown = None if self.shows is None else self.shows(row)
+        return ChangedRow(current, row, row_bytes(row), shown)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +145,7 @@ class KeyedInsert(ShortWrite):
         made: set[KeyPlace] = set()
         for row in self.rows:
             take_keys(self.table.keys, row, rows, made)
-        return [ChangedRow(None, row, row_bytes(row)) for row in self.rows]
+        return [self.change(None, row) for row in self.rows]
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,12 +176,12 @@ class Upsert(ShortWrite):
                 raise CannotEvaluate
             if existing is None:
                 take_keys(self.others, row, rows, made)
-                changes.append(ChangedRow(None, row, row_bytes(row)))
+                changes.append(self.change(None, row))
             elif self.update is not None and existing.values is not None:
                 met.add(id(existing))
                 new = self.update.row(self.parameters, (0, *existing.values, *row))
                 if new is not None:
-                    changes.append(self.target.change(existing, new[1:]))
+                    changes.append(self.change(existing, self.target.computed(new[1:])))
         return changes
 
     def _existing(self, row: Row, rows: CurrentRows, made: set[KeyPlace]) -> CurrentRow | None:
@@ -286,7 +275,8 @@ class KeyedUpdate(ShortWrite):
             return ()
         current, made = found
         # The identity comes first, then the new row (`sql/statements/bound.py`).
-        return (self.target.change(current, made[2 : 2 + self.target.width]),)
+        new = self.target.computed(made[2 : 2 + self.target.width])
+        return (self.change(current, new),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,4 +293,9 @@ class KeyedDelete(ShortWrite):
     def evaluate(self, rows: CurrentRows) -> Sequence[ChangedRow]:
         """See WriteByKey."""
         found = self.of.find(rows, self.parameters)
-        return () if found is None else (ChangedRow(found[0], None),)
+        if found is None:
+            return ()
+        current, _ = found
+        assert current.values is not None, "a row that is found is there"
+        shown = None if self.shows is None else self.shows(current.values)
+        return (ChangedRow(current, None, returned=shown),)

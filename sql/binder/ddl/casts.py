@@ -160,7 +160,7 @@ def _shown(type_: SqlType | EnumDefinition) -> str:
 def _users(catalog: Catalog, enum: EnumDefinition) -> Iterator[str]:
     """Descriptions of the stored texts that may rely on a cast of the enum (H1)."""
     oids = {table.oid for table in tables_with(catalog, enum)}
-    views = [*catalog.views()]
+    views = [*catalog.defined_views()]
     while further := {view.oid for view in views if oids & {*relations_used_by(view)}} - oids:
         oids |= further
     for kept in all_stored_texts(catalog):

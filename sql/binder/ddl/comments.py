@@ -41,6 +41,7 @@ from sql.statements.ddl import ChangeObjects
 _KINDS: Final = {
     ObjectType.OBJECT_TABLE: "table",
     ObjectType.OBJECT_VIEW: "view",
+    ObjectType.OBJECT_MATVIEW: "materialized view",
     ObjectType.OBJECT_SEQUENCE: "sequence",
     ObjectType.OBJECT_INDEX: "index",
 }

@@ -1,9 +1,10 @@
 """CREATE TABLE AS and SELECT INTO: a table with the columns and rows of a query."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from pglast import ast
-from pglast.enums import ObjectType, SetOperation
+from pglast.enums import SetOperation
 
 from sql.binder.ddl.create import create_table
 from sql.binder.dml.returning import scanned_tables
@@ -25,8 +26,6 @@ from sql.types.sql_type import NUMERIC, NUMERIC_PRECISION_MAX, SqlType
 
 def create_table_as(binding: Binding, node: Node) -> CreateTableAs:
     """CREATE TABLE .. AS query [WITH NO DATA]."""
-    if node.objtype != ObjectType.OBJECT_TABLE:
-        raise not_supported("CREATE MATERIALIZED VIEW", offset_to_position(node.into.rel.location))
     if not is_a(node.query, ast.SelectStmt):
         raise not_supported("CREATE TABLE AS EXECUTE", offset_to_position(node.into.rel.location))
     return _create(binding, node.into, node.query, exists_ok=bool(node.if_not_exists))
@@ -52,6 +51,13 @@ def _create(binding: Binding, into: Node, query: Node, *, exists_ok: bool) -> Cr
     binding.acts_in = query
     result = bind_query(binding, query, None)
     resolve_unknown_columns(binding, result)
+    return created_as(binding, into, result, exists_ok=exists_ok)
+
+
+def created_as(
+    binding: Binding, into: Node, result: SelectResult, *, exists_ok: bool
+) -> CreateTableAs:
+    """The table that an INTO clause defines, with the columns and rows of a bound query."""
     columns = _columns(binding, result, into)
     definition = ast.CreateStmt(
         relation=into.rel,
@@ -68,7 +74,7 @@ def _create(binding: Binding, into: Node, query: Node, *, exists_ok: bool) -> Cr
         # PostgreSQL defines the table when it executes the statement, and knows no places then.
         error.position = None
         raise
-    source = prune_columns(_stored(binding, result, columns))
+    source = stored_rows(binding, result, columns)
     return CreateTableAs(created, source, scanned_tables(binding, source), not into.skipData)
 
 
@@ -103,7 +109,8 @@ def _stored_type(name: str, type_: SqlType) -> SqlType:
     return replace(type_, precision=NUMERIC_PRECISION_MAX)
 
 
-def _stored(binding: Binding, result: SelectResult, columns: list[Column]) -> Plan:
+def stored_rows(binding: Binding, result: SelectResult, columns: Sequence[Column]) -> Plan:
+    """The rows of a query as a table with these columns stores them."""
     made = tuple([binding.new_column(column.name, column.type) for column in columns])
     exprs = tuple(
         [
@@ -111,4 +118,4 @@ def _stored(binding: Binding, result: SelectResult, columns: list[Column]) -> Pl
             for column, target in zip(result.columns, columns, strict=True)
         ]
     )
-    return Project(result.plan, made, exprs)
+    return prune_columns(Project(result.plan, made, exprs))

@@ -96,13 +96,13 @@ def _drop_schemas(binding: Binding, node: Node) -> DropSchema:
             *column_dependency_details(catalog, types, oids),
             *view_dependency_details(catalog, outside, gone, visible),
         ]
-        inside: list[tuple[str, Table | CatalogObject]] = [("table", table) for table in tables]
+        inside: list[tuple[str, Table | CatalogObject]] = [(t.kind, t) for t in tables]
         inside += [(object_kind_name(thing), thing) for thing in objects]
         raise _not_empty(binding, names, inside, told_)
     extensions = [thing for thing in objects if isinstance(thing, ExtensionDefinition)]
     refuse_used_extensions(catalog, extensions, cascade=True)
     lost, columns = drop_columns_of_types(binding, types, oids, objects, "DROP SCHEMA")
-    views = [f"drop cascades to view {relation_display_name(v, visible)}" for v in outside]
+    views = [f"drop cascades to {v.kind} {relation_display_name(v, visible)}" for v in outside]
     told = (*cascade_notices(used), *columns, *views)
     keys = without_foreign_keys(dependent_foreign_keys(catalog, oids))
     if {change.before.oid for change in keys} & {change.before.oid for change in lost.tables}:
@@ -122,6 +122,8 @@ def _drop_tables(binding: Binding, node: Node) -> DropTable:
         table = look_up_table(binding, name, schema=schema)
         if table is not None:
             refuse_system_change(table)
+            if table.query is not None:
+                raise wrong_kind(name, "table", table.kind)
             found[table.oid] = table
         elif (kind := _other_kind(binding, schema, name)) is not None:
             raise wrong_kind(name, "table", kind)
@@ -142,7 +144,7 @@ def _drop_tables(binding: Binding, node: Node) -> DropTable:
         raise _referred_to(keys, [*found.values()], told_)
     told = [f"drop cascades to constraint {k.name} on table {c.shown}" for c, k, _ in keys]
     told += cascade_notices(used)
-    told += [f"drop cascades to view {view.shown}" for view in views]
+    told += [f"drop cascades to {view.kind} {view.shown}" for view in views]
     changed = without_defaults(context.catalog, gone, without_foreign_keys(keys))
     changed = tuple(change for change in changed if change.before.oid not in found)
     return DropTable(tuple(found.values()), tuple(missing), changed, tuple(told), tuple(views))
@@ -205,7 +207,7 @@ def drop(binding: Binding, node: Node) -> DropTable | DropSchema | ChangeObjects
             return _drop_tables(binding, node)
         case ObjectType.OBJECT_SCHEMA:
             return _drop_schemas(binding, node)
-        case ObjectType.OBJECT_VIEW:
+        case ObjectType.OBJECT_VIEW | ObjectType.OBJECT_MATVIEW:
             return drop_views(binding, node)
         case ObjectType.OBJECT_INDEX:
             return drop_indexes(binding, node)

@@ -42,10 +42,7 @@ _PLAIN: Final = {
 
 _IN_SCHEMAS: Final = {_O.OBJECT_COLLATION: "collation"}
 
-_RELATIONS: Final = {
-    _O.OBJECT_MATVIEW: "materialized view",
-    _O.OBJECT_FOREIGN_TABLE: "foreign table",
-}
+_RELATIONS: Final = {_O.OBJECT_FOREIGN_TABLE: "foreign table"}
 
 _OF_RELATIONS: Final = {
     _O.OBJECT_TRIGGER: "trigger",

@@ -62,7 +62,7 @@ def drop_sequences(binding: Binding, node: Node) -> ChangeObjects:
         )
     told = [
         *cascade_notices(used, views=True, along=domains.told),
-        *(f"drop cascades to view {view.shown}" for view in views),
+        *(f"drop cascades to {view.kind} {view.shown}" for view in views),
     ]
     notices += drop_cascade_notices(list(dict.fromkeys(told)))
     leaving: list[CatalogObject] = [*dropped, *views]

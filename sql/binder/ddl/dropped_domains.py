@@ -51,7 +51,7 @@ def _told_views(
     reading = sorted(views_reading_column(catalog, table.oid, number), key=lambda view: view.oid)
     told: list[tuple[str, str]] = []
     for view in reading:
-        told.append((f"view {view.shown}", where))
+        told.append((f"{view.kind} {view.shown}", where))
         over = views_over(catalog, [view.oid])
-        told += [(f"view {other.shown}", f"view {view.shown}") for other in over]
+        told += [(f"{other.kind} {other.shown}", f"{view.kind} {view.shown}") for other in over]
     return told

@@ -353,8 +353,9 @@ def drop_indexes(binding: Binding, node: Node) -> ChangeObjects:
             changed[owner.oid] = replace(table, keys=left)
             told += _let_go(binding, changed, owner.oid, name, cascade=cascade)
             continue
-        if any((place, name) in catalog.tables for place in path) or found is not None:
-            raise wrong_kind(name, "index", "table" if found is None else found.kind)
+        other = next((t for place in path if (t := catalog.tables.get((place, name)))), found)
+        if other is not None:
+            raise wrong_kind(name, "index", other.kind)
         missing = missing_object_notice(binding, "index", schema, name, missing_ok=node.missing_ok)
         notices.append(("00000", missing, None))
     by_oid = {table.oid: table for table in catalog.tables.values()}

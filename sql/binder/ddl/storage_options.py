@@ -52,6 +52,11 @@ _HINT: Final = (
 )
 
 
+_REFRESH_HINT: Final = (
+    "Leave it out, or say refresh = 'manual': REFRESH MATERIALIZED VIEW brings the rows up to date."
+)
+
+
 NamedColumn = tuple[str, int | None]
 """The name of a column, and its position in the statement."""
 
@@ -97,6 +102,23 @@ def without_oids(options: Sequence[Node]) -> list[Node]:
         if _is_oids(option) and option_boolean(option):
             raise SqlError("0A000", "tables declared WITH OIDS are not supported")
     return [option for option in options if not _is_oids(option)]
+
+
+def without_refresh_option(
+    options: Sequence[Node] | None, *, resets: bool = False
+) -> tuple[Node, ...] | None:
+    """The parameters of a materialized view without `refresh`, which may be `manual` only; None for
+    none. `resets`: they are those of RESET.
+    """
+    left: list[Node] = []
+    for option in options or ():
+        if option.defnamespace is not None or option.defname != "refresh":
+            left.append(option)
+        elif not resets and (said := _text(option)) != "manual":
+            place = offset_to_position(option.location)
+            what = f"a materialized view with refresh = '{said}'"
+            raise not_supported(what, place, hint=_REFRESH_HINT)
+    return tuple(left) if left else None
 
 
 def _is_oids(option: Node) -> bool:

@@ -134,7 +134,8 @@ def drop_types(binding: Binding, node: Node) -> ChangeObjects:
 
 
 def _told_views(dropped: Sequence[CatalogObject]) -> list[str]:
-    return [f"drop cascades to view {o.shown}" for o in dropped if isinstance(o, ViewDefinition)]
+    views = (thing for thing in dropped if isinstance(thing, ViewDefinition))
+    return [f"drop cascades to {view.kind} {view.shown}" for view in views]
 
 
 def column_dependency_details(
@@ -205,8 +206,9 @@ def _left(
     catalog: Catalog, changed: Sequence[Redefinition], gone: Sequence[CatalogObject]
 ) -> Catalog:
     """The catalog when columns have gone, and what goes with them."""
-    tables = {**catalog.tables} | {(c.after.schema, c.after.name): c.after for c in changed}
     oids = {thing.oid for thing in gone}
+    tables = {key: table for key, table in catalog.tables.items() if table.oid not in oids}
+    tables |= {(c.after.schema, c.after.name): c.after for c in changed}
     objects = {key: thing for key, thing in catalog.objects.items() if thing.oid not in oids}
     return replace(catalog, tables=tables, objects=objects)
 

@@ -19,9 +19,12 @@ from pglast.stream import RawStream
 from sql.binder.ddl.schemas import creation_schema, temporary_schema
 from sql.binder.dml.updatable_views import check_option
 from sql.binder.resolve.catalog_lookup import (
+    Relation,
     missing_object_notice,
+    named_relation,
     refuse_row_type_clash,
     relation_exists,
+    relation_kind,
     relation_name,
     wrong_kind,
 )
@@ -37,11 +40,18 @@ from sql.binder.stored.relation_users import (
     without_defaults,
 )
 from sql.binder.stored.stored_names import canonical_text, named_relations
-from sql.binder.stored.views import parse_view_query, view_dependency_details, view_plan, views_over
+from sql.binder.stored.views import (
+    has_materialized_view,
+    parse_view_query,
+    view_dependency_details,
+    view_plan,
+    views_over,
+)
 from sql.catalog.catalog import Table
 from sql.catalog.objects import ViewDefinition
 from sql.catalog.temporary import is_temporary_schema
 from sql.errors import SqlError, duplicate_table, not_supported
+from sql.parser.statement_names import object_type_name
 from sql.parser.syntax import Node, is_a, refuse_parameters, string_values
 from sql.plan.nodes import Plan, PlanColumn, RelationId
 from sql.plan.system_columns import is_system_column
@@ -73,7 +83,7 @@ def create_view(binding: Binding, node: Node) -> CreateObject | ChangeObjects:
     check_column_count(len(names))
     for name, column in zip(names, result.columns, strict=True):
         refuse_pseudo_type(name, column.type)
-    text = _text(binding, node.query)
+    text = stored_query_text(binding, node.query)
     # It is defined, and takes no values of sequences.
     binding.supplied.clear()
     made = ViewDefinition(
@@ -84,10 +94,14 @@ def create_view(binding: Binding, node: Node) -> CreateObject | ChangeObjects:
         names,
         tuple((schema_ or "", name, *found) for (schema_, name), found in recorded.items()),
         (
-            *_columns_used(binding, prune_columns(result.plan)),
+            *used_columns(binding, prune_columns(result.plan)),
             *((oid, 0) for oid in named_relations(text)),
         ),
-        check_option(node, has_columns=any(c.id in binding.origins for c in result.columns)),
+        check_option(
+            node,
+            has_columns=any(c.id in binding.origins for c in result.columns),
+            of_materialized=has_materialized_view(binding.context.catalog, used),
+        ),
     )
     known = binding.context.catalog.relation(schema, relation.relname)
     if not relation_exists(binding, schema, relation.relname):
@@ -114,10 +128,9 @@ def _refuse_forms(node: Node) -> None:
     first = node.query
     while first.larg is not None:
         first = first.larg
-    ctes = () if node.query.withClause is None else node.query.withClause.ctes
     if first.intoClause is not None:
         raise SqlError("0A000", "views must not contain SELECT INTO")
-    if not all(is_a(cte.ctequery, ast.SelectStmt) for cte in ctes):
+    if has_modifying_cte(node.query):
         message = "views must not contain data-modifying statements in WITH"
         raise SqlError("0A000", message)
     if node.view.relpersistence == "u":
@@ -125,22 +138,31 @@ def _refuse_forms(node: Node) -> None:
         raise SqlError("42601", message)
 
 
+def has_modifying_cte(query: Node) -> bool:
+    """Whether a WITH query of it modifies data."""
+    ctes = () if query.withClause is None else query.withClause.ctes
+    return not all(is_a(cte.ctequery, ast.SelectStmt) for cte in ctes)
+
+
+def temporary_relations(binding: Binding) -> set[int]:
+    """The oids of temporary tables and views."""
+    catalog = binding.context.catalog
+    own = {table.oid for table in catalog.tables.values() if is_temporary_schema(table.schema)}
+    return own | {view.oid for view in catalog.views() if is_temporary_schema(view.schema)}
+
+
 def _schema(binding: Binding, relation: Node, used: set[int]) -> tuple[str, tuple[str, ...]]:
     """Where the view comes to be: what shows something temporary is so itself, with a notice."""
-    context = binding.context
-    own = {
-        table.oid for table in context.catalog.tables.values() if is_temporary_schema(table.schema)
-    }
-    own |= {view.oid for view in context.catalog.views() if is_temporary_schema(view.schema)}
-    if relation.relpersistence == "t" or own.isdisjoint(used):
+    if relation.relpersistence == "t" or temporary_relations(binding).isdisjoint(used):
         return creation_schema(binding, relation), ()
     notice = f'view "{relation.relname}" will be a temporary view'
-    if relation.schemaname not in (None, context.temporary):
+    if relation.schemaname not in (None, binding.context.temporary):
         raise SqlError("42P16", "cannot create temporary relation in non-temporary schema")
     return temporary_schema(binding), (notice,)
 
 
-def _text(binding: Binding, query: Node) -> str:
+def stored_query_text(binding: Binding, query: Node) -> str:
+    """The text that a view keeps of its query."""
     text = str(RawStream()(query))
     try:
         same = parse_view_query(text) == query
@@ -162,7 +184,7 @@ def _names(node: Node, found: list[str]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _columns_used(binding: Binding, plan: Plan) -> tuple[tuple[int, int], ...]:
+def used_columns(binding: Binding, plan: Plan) -> tuple[tuple[int, int], ...]:
     """Oid and number of each column that the view reads."""
     by_shard = {RelationId(table.shard): table for table in binding.tables.values()}
     return tuple(
@@ -205,45 +227,43 @@ def _shown_type(binding: Binding, column: PlanColumn) -> str:
 
 
 def drop_views(binding: Binding, node: Node) -> ChangeObjects:
-    """DROP VIEW [IF EXISTS] .. [CASCADE]."""
+    """DROP [MATERIALIZED] VIEW [IF EXISTS] .. [CASCADE]."""
     catalog = binding.context.catalog
+    tag = f"DROP {object_type_name(node.removeType)}"
+    wanted = object_type_name(node.removeType).lower()
     dropped: dict[int, ViewDefinition] = {}
     notices: list[tuple[str, str, str | None]] = []
     for names in node.objects:
         schema, name = relation_name(binding, string_values(names))
         path = binding.context.search_path if schema is None else (schema,)
         found = _found(binding, path, name)
-        if isinstance(found, ViewDefinition):
-            dropped[found.oid] = found
+        view = found.materialized_view if isinstance(found, Table) else found
+        if isinstance(view, ViewDefinition) and view.kind == wanted:
+            dropped[view.oid] = view
         elif found is not None:
-            raise wrong_kind(name, "view", "table" if isinstance(found, Table) else found)
+            raise wrong_kind(name, wanted, relation_kind(found))
         else:
-            told = missing_object_notice(binding, "view", schema, name, missing_ok=node.missing_ok)
+            told = missing_object_notice(binding, wanted, schema, name, missing_ok=node.missing_ok)
             notices.append(("00000", told, None))
     others = [view for view in views_over(catalog, dropped) if view.oid not in dropped]
     gone = {*dropped, *(view.oid for view in others)}
     used = stored_uses_of(catalog, gone)
     if (others or used) and node.behavior != DropBehavior.DROP_CASCADE:
         raise dependent_objects_still_exist(
-            [f"view {view.shown}" for view in dropped.values()],
+            [f"{view.kind} {view.shown}" for view in dropped.values()],
             [*use_dependency_details(used), *view_dependency_details(catalog, others, dropped)],
         )
-    along = [*cascade_notices(used), *(f"drop cascades to view {view.shown}" for view in others)]
+    along = [*cascade_notices(used)]
+    along += [f"drop cascades to {view.kind} {view.shown}" for view in others]
     notices += drop_cascade_notices(along)
     return ChangeObjects(
-        "DROP VIEW",
+        tag,
         dropped=(*dropped.values(), *others),
         tables=without_defaults(catalog, gone),
         notices=tuple(notices),
     )
 
 
-def _found(binding: Binding, path: Sequence[str], name: str) -> Table | ViewDefinition | str | None:
-    for schema in path:
-        table = binding.context.catalog.tables.get((schema, name))
-        thing = binding.context.catalog.relation(schema, name)
-        if table is not None:
-            return table
-        if thing is not None:
-            return thing if isinstance(thing, ViewDefinition) else thing.kind
-    return None
+def _found(binding: Binding, path: Sequence[str], name: str) -> Relation | None:
+    found = (named_relation(binding.context.catalog, schema, name) for schema in path)
+    return next((thing for thing in found if thing is not None), None)

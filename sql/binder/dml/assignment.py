@@ -105,6 +105,20 @@ def assignments(
     event: WriteEvent,
 ) -> dict[int, Expr]:
     """The new values of a SET list, by ordinal in the table."""
+    binding.assigns = True
+    try:
+        return _assignments(binding, scope, written, nodes, event)
+    finally:
+        binding.assigns = False
+
+
+def _assignments(
+    binding: Binding,
+    scope: Scope,
+    written: TargetRelation,
+    nodes: Sequence[Node],
+    event: WriteEvent,
+) -> dict[int, Expr]:
     by_name = _places(written)
     changes: dict[int, Expr] = {}
     bound: list[tuple[Node, Node, Expr | None]] = []

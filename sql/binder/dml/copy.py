@@ -11,6 +11,7 @@ from sql.binder.queries.select import bind_query
 from sql.binder.resolve.catalog_lookup import refuse_system_write
 from sql.binder.resolve.query_result import resolve_unknown_columns
 from sql.binder.resolve.relations import find_table, table_item, table_scan
+from sql.binder.resolve.unpopulated_views import is_unpopulated, unpopulated_copy_error
 from sql.binder.state import Binding, Scope
 from sql.binder.stored.column_expressions import NEW_ROWS, per_row_default
 from sql.catalog.catalog import Table
@@ -19,7 +20,8 @@ from sql.parser.option_values import option_boolean, option_text
 from sql.parser.syntax import Node, is_a, offset_to_position, string_values, tree_nodes
 from sql.plan.nodes import ColumnRef, Filter, Plan, Project, Values
 from sql.plan.traverse import column_ids, prune_columns
-from sql.statements.bound import BoundQuery, CopyIn, CopyOptions, CopyOut, OutputColumn
+from sql.statements.bound import BoundQuery, CopyIn, CopyOut, OutputColumn
+from sql.statements.copy_options import CopyOptions
 from sql.types.encodings import Encoding, find_encoding
 from sql.types.text_input import parse_text
 
@@ -51,13 +53,11 @@ class _Given:
 
 def copy(binding: Binding, node: Node) -> CopyIn | CopyOut:
     """COPY FROM STDIN, COPY TO STDOUT; files and programs are refused."""
-    if node.is_program or node.filename is not None:
-        _refuse_files(node)
-    given = _given(node.options or (), from_client=bool(node.is_from))
-    if node.whereClause is not None and not node.is_from:
-        raise SqlError("42601", "WHERE clause not allowed with COPY TO")
+    given = _checked_form(node)
     if node.is_from:
         table = _table(binding, node, _no_target)
+        if table.query is not None:
+            raise _no_target(table.name, table.kind)
         refuse_system_write(table)
         options = _checked(given, from_client=True)
         ordinals = _ordinals(table, node)
@@ -70,6 +70,21 @@ def copy(binding: Binding, node: Node) -> CopyIn | CopyOut:
     source = None if node.query is not None else query.tables[0]
     columns = [column.name for column in query.columns]
     return CopyOut(query, _with_forced(options, given, columns, source))
+
+
+def copy_to_options(node: Node, columns: Sequence[str]) -> CopyOptions:
+    """The options of a COPY TO whose query is no query of PostgreSQL's, and has these columns."""
+    given = _checked_form(node)
+    return _with_forced(_checked(given, from_client=False), given, columns, None)
+
+
+def _checked_form(node: Node) -> _Given:
+    if node.is_program or node.filename is not None:
+        _refuse_files(node)
+    given = _given(node.options or (), from_client=bool(node.is_from))
+    if node.whereClause is not None and not node.is_from:
+        raise SqlError("42601", "WHERE clause not allowed with COPY TO")
+    return given
 
 
 def _no_target(name: str, kind: str) -> SqlError:
@@ -162,6 +177,8 @@ def _copied(binding: Binding, node: Node) -> BoundQuery:
         described = tuple([OutputColumn(col.name, col.type) for col in result.columns])
         return BoundQuery(prune_columns(result.plan), described, tuple(binding.tables.values()))
     table = _table(binding, node, _no_source)
+    if is_unpopulated(table):
+        raise unpopulated_copy_error(table)
     binding.tables[table.schema, table.name] = table
     scanned = table_scan(binding, table)
     chosen = [scanned.columns[index] for index in _ordinals(table, node)]

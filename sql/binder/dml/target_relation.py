@@ -26,6 +26,7 @@ from sql.binder.resolve.relations import (
     resolve_relation,
     table_item,
 )
+from sql.binder.resolve.updatable_query import NO_SINGLE_RELATION
 from sql.binder.state import Binding, FromItem, Scope
 from sql.binder.stored.column_expressions import default_value
 from sql.binder.stored.views import inside_view, parse_view_query
@@ -200,6 +201,10 @@ def resolve_target(
             detail = "This operation is not supported for sequences."
             message = f'cannot execute MERGE on relation "{table.name}"'
             raise SqlError("0A000", message, detail=detail)
+        if table.query is not None and event is WriteEvent.MERGE:
+            detail = "This operation is not supported for materialized views."
+            message = f'cannot execute MERGE on relation "{table.name}"'
+            raise SqlError("0A000", message, detail=detail)
         refuse_system_write(table)
         return TargetRelation(table, table.schema, table.name, table.columns)
     is_merge = event is WriteEvent.MERGE
@@ -270,6 +275,10 @@ def _views(
         refuse_view_query(found, tree, events, merge=merge)
         with inside_view(binding, found):
             found = resolve_relation(binding, tree.fromClause[0])
+    if found.query is not None:
+        # No table whose rows anybody writes (M1 of `ddl/materialized_views.py`).
+        asked = events or (WriteEvent.UPDATE,)
+        raise not_updatable(views[-1], NO_SINGLE_RELATION, asked, merge=merge)
     return views, found
 
 

@@ -29,6 +29,8 @@ def truncate(binding: Binding, node: Node) -> Truncate:
     tables = tuple(dict.fromkeys(found))
     for table in tables:
         refuse_system_change(table)
+        if table.query is not None:
+            raise _not_a_table(table.name, table.kind)
     more: Sequence[Table] = ()
     if node.behavior == DropBehavior.DROP_CASCADE:
         more = _referring(binding, tables)

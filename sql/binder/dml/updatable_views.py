@@ -7,7 +7,7 @@ from typing import Final
 from pglast import ast
 from pglast.enums import ViewCheckOption
 
-from sql.binder.resolve.updatable_query import not_updatable_reasons
+from sql.binder.resolve.updatable_query import NO_SINGLE_RELATION, not_updatable_reasons
 from sql.catalog.objects import ViewDefinition
 from sql.errors import SqlError, not_supported
 from sql.parser.syntax import Node, is_a, offset_to_position, string_values
@@ -60,8 +60,10 @@ def not_updatable(
     return SqlError("55000", f'cannot {verb} view "{view.name}"', detail=reason, hint=hint)
 
 
-def check_option(node: Node, *, has_columns: bool) -> str:
-    """The WITH CHECK OPTION of CREATE VIEW. `has_columns`: some columns can be written."""
+def check_option(node: Node, *, has_columns: bool, of_materialized: bool) -> str:
+    """The WITH CHECK OPTION of CREATE VIEW. `has_columns`: some columns can be written;
+    `of_materialized`: it selects from a materialized view.
+    """
     said = {
         ViewCheckOption.LOCAL_CHECK_OPTION: [LOCAL],
         ViewCheckOption.CASCADED_CHECK_OPTION: [CASCADED],
@@ -76,13 +78,14 @@ def check_option(node: Node, *, has_columns: bool) -> str:
         raise SqlError("22023", 'parameter "check_option" specified more than once')
     if not said:
         return ""
-    refuse_check_option(node.query, has_columns=has_columns)
+    refuse_check_option(node.query, has_columns=has_columns, of_materialized=of_materialized)
     return said[0]
 
 
-def refuse_check_option(query: Node, *, has_columns: bool) -> None:
+def refuse_check_option(query: Node, *, has_columns: bool, of_materialized: bool) -> None:
     """0A000 for WITH CHECK OPTION of a view that is not updatable."""
-    reason = next(not_updatable_reasons(query), None if has_columns else NO_COLUMNS)
+    other = NO_SINGLE_RELATION if of_materialized else None if has_columns else NO_COLUMNS
+    reason = next(not_updatable_reasons(query), other)
     if reason is not None:
         message = "WITH CHECK OPTION is supported only on automatically updatable views"
         raise SqlError("0A000", message, hint=reason)

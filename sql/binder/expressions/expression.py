@@ -30,6 +30,7 @@ from sql.binder.expressions.operators import (
 )
 from sql.binder.expressions.row_fields import null_test_of_record
 from sql.binder.expressions.rows import cast_row, cast_to_row_type, row_record, row_value
+from sql.binder.expressions.session_calls import TRANSACTION_START, clock_value
 from sql.binder.expressions.subqueries import negated_subquery, subquery
 from sql.binder.expressions.system_sets import field_of_system_set
 from sql.binder.expressions.whole_rows import expanded_row_fields, whole_row
@@ -91,7 +92,6 @@ from sql.types.sql_type import (
     INT8,
     NAME,
     TEXT,
-    TIMESTAMPTZ,
     UNKNOWN,
     SqlType,
 )
@@ -209,8 +209,6 @@ def _value_function(binding: Binding, scope: Scope, node: Node) -> Expr:
 
 
 def _current_value(binding: Binding, _scope: Scope, node: Node) -> Expr:
-    context = binding.context
-    binding.uses_session = True
     match node.op:
         case SQLValueFunctionOp.SVFOP_CURRENT_DATE:
             return _local_now(binding, "date")
@@ -218,14 +216,21 @@ def _current_value(binding: Binding, _scope: Scope, node: Node) -> Expr:
             SQLValueFunctionOp.SVFOP_CURRENT_TIMESTAMP
             | SQLValueFunctionOp.SVFOP_CURRENT_TIMESTAMP_N
         ):
-            binding.uses_now = True
-            return Const(context.now, TIMESTAMPTZ)
+            return clock_value(binding, TRANSACTION_START)
         case SQLValueFunctionOp.SVFOP_LOCALTIMESTAMP | SQLValueFunctionOp.SVFOP_LOCALTIMESTAMP_N:
             return _local_now(binding, "timestamp")
         case SQLValueFunctionOp.SVFOP_CURRENT_TIME | SQLValueFunctionOp.SVFOP_CURRENT_TIME_N:
             return _local_now(binding, "timetz")
         case SQLValueFunctionOp.SVFOP_LOCALTIME | SQLValueFunctionOp.SVFOP_LOCALTIME_N:
             return _local_now(binding, "time")
+        case _:
+            return _session_name(binding, node)
+
+
+def _session_name(binding: Binding, node: Node) -> Expr:
+    context = binding.context
+    binding.uses_session = True
+    match node.op:
         case (
             SQLValueFunctionOp.SVFOP_CURRENT_ROLE
             | SQLValueFunctionOp.SVFOP_CURRENT_USER
@@ -244,11 +249,10 @@ def _current_value(binding: Binding, _scope: Scope, node: Node) -> Expr:
 
 def _local_now(binding: Binding, target: str) -> Expr:
     """The transaction's start in the session's zone."""
-    binding.uses_now = True
     row = find_cast("timestamptz", target)
     assert row is not None, "timestamptz casts to date and timestamp"
     zone = Const(binding.context.timezone, TEXT)
-    return Call(row, (Const(binding.context.now, TIMESTAMPTZ), zone), SqlType(target))
+    return Call(row, (clock_value(binding, TRANSACTION_START), zone), SqlType(target))
 
 
 def _default(_binding: Binding, _scope: Scope, node: Node) -> Expr:

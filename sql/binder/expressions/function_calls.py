@@ -40,7 +40,10 @@ from sql.binder.expressions.sequence_calls import sequence_call
 from sql.binder.expressions.session_calls import (
     SESSION_VALUES,
     SIDE_EFFECT_FUNCTIONS,
+    STATEMENT_START,
+    TRANSACTION_START,
     changes_settings,
+    clock_value,
     depends_on_rows,
     session_call_for_rows,
     session_call_parameter,
@@ -143,8 +146,9 @@ def _plain_call(binding: Binding, scope: Scope, node: Node, names: Sequence[str]
         return sequence_call(binding, scope, node)
     if name in ACTING_FUNCTIONS:
         return acting_call(binding, scope, node)
+    if not node.args and name in _CLOCK:
+        return clock_value(binding, _CLOCK[name])
     if not node.args and name in _SESSION:
-        binding.uses_now = binding.uses_now or name in _CLOCK
         binding.tells_timestamp = binding.tells_timestamp or name in _TIMESTAMP
         binding.uses_session = True
         return _SESSION[name](binding.context)
@@ -244,16 +248,11 @@ def _is_aggregate(name: str) -> bool:
 # --- session functions -------------------------------------------------------------------------
 
 
-def _now(context: BindContext) -> Const:
-    return Const(context.now, TIMESTAMPTZ)
-
-
-def _statement_now(context: BindContext) -> Const:
-    now = context.statement_now
-    return Const(context.now if now is None else now, TIMESTAMPTZ)
-
-
-_CLOCK: Final = frozenset({"now", "transaction_timestamp", "statement_timestamp"})
+_CLOCK: Final = {
+    "now": TRANSACTION_START,
+    "transaction_timestamp": TRANSACTION_START,
+    "statement_timestamp": STATEMENT_START,
+}
 _TIMESTAMP: Final = frozenset({"meridian_now", "pg_export_snapshot"})
 
 
@@ -264,9 +263,6 @@ def _exported(context: BindContext) -> Expr:
 
 
 _SESSION: Final[dict[str, Callable[[BindContext], Expr]]] = {
-    "now": _now,
-    "transaction_timestamp": _now,
-    "statement_timestamp": _statement_now,
     "version": lambda context: Const(context.version, TEXT),
     "current_database": lambda context: Const(context.database, NAME),
     "current_schema": lambda context: Const(

@@ -63,6 +63,7 @@ from sql.statements.bound import (
     Explain,
     Modify,
     ModifyingWith,
+    RefreshMaterializedView,
     RowCall,
     RowCalls,
 )
@@ -71,7 +72,13 @@ from sql.types.sql_type import BOOL
 ROW_CALL_RESULTS: Final = RelationId("called")
 """The relation of result rows, with the values of the calls."""
 
-S = TypeVar("S", BoundQuery, Modify, BoundQuery | Modify, BoundQuery | Modify | CreateTableAs)
+S = TypeVar(
+    "S",
+    BoundQuery,
+    Modify,
+    BoundQuery | Modify,
+    BoundQuery | Modify | CreateTableAs | RefreshMaterializedView,
+)
 
 
 def split_row_calls(binding: Binding, bound: BoundStatement) -> BoundStatement:
@@ -79,7 +86,7 @@ def split_row_calls(binding: Binding, bound: BoundStatement) -> BoundStatement:
     if not binding.acts:
         return bound
     match bound:
-        case BoundQuery() | Modify() | CreateTableAs():
+        case BoundQuery() | Modify() | CreateTableAs() | RefreshMaterializedView():
             return _divided(binding, bound)
         case ModifyingWith():
             parts = tuple([replace(p, modify=_divided(binding, p.modify)) for p in bound.parts])
@@ -100,6 +107,7 @@ def _divided(binding: Binding, bound: S) -> S:
     if isinstance(bound, BoundQuery):
         plan, calls = _split(binding, bound.plan)
         return replace(bound, plan=plan, calls=calls)
+    assert bound.source is not None, "calls are found in it"
     plan, calls = _split(binding, bound.source)
     return replace(bound, source=plan, calls=calls)
 

@@ -14,6 +14,8 @@ INVARIANTS
   S3  a statement is bound under the settings that hold before it runs. If it changes a setting that
       binding depends on (DateStyle, TimeZone, search_path ..), it must not compute anything else.
       Where set_config() is called for each row, no current_setting() is beside it.
+  S4  the clock is a runtime parameter in rows of VALUES and in lists of SET: such a plan is good
+      for every transaction. Elsewhere it is a constant, which the plan may be made of.
 """
 
 from collections.abc import Iterator, Sequence
@@ -38,7 +40,7 @@ from sql.plan.nodes import (
 from sql.plan.traverse import child_expressions, column_ids
 from sql.statements.bound import BoundQuery, BoundStatement, Explain
 from sql.statements.runtime_parameters import RuntimeParameter
-from sql.types.sql_type import BOOL, FLOAT8, INT8, TEXT, SqlType
+from sql.types.sql_type import BOOL, FLOAT8, INT8, TEXT, TIMESTAMPTZ, SqlType
 
 ACCEPT_CLOCK: Final = "meridian.accept_clock"
 LAST_COMMIT_TIMESTAMP: Final = "meridian.last_commit_timestamp"
@@ -72,12 +74,17 @@ SIDE_EFFECT_FUNCTIONS: Final = frozenset(
 TRANSACTION_NUMBER_FUNCTIONS: Final = frozenset({"txid_current", "txid_current_if_assigned"})
 """Functions that return the transaction's number, which is assigned on first demand."""
 
+TRANSACTION_START: Final = "now"
+STATEMENT_START: Final = "statement_timestamp"
+CLOCK_FUNCTIONS: Final = frozenset({TRANSACTION_START, STATEMENT_START})
+
 SESSION_VALUES: Final = {
     **dict.fromkeys(sorted(TRANSACTION_NUMBER_FUNCTIONS), INT8),
     "pg_notification_queue_usage": FLOAT8,
     "pg_listening_channels": SqlType("_text"),
     "meridian_settings": SqlType("_text"),
     LAST_COMMIT_TIMESTAMP: INT8,
+    **dict.fromkeys(sorted(CLOCK_FUNCTIONS), TIMESTAMPTZ),
 }
 """Functions without arguments that have one value for the whole statement; of a set, an array.
 `meridian_settings`: names of settings, each with its value behind it.
@@ -137,11 +144,25 @@ def session_value_parameter(binding: Binding, name: str, scope: Scope, place: in
     if scope.clause in _RULES:
         raise not_supported(f"{name}() in {scope.clause}", place)
     binding.uses_session = True
+    return _session_value(binding, name)
+
+
+def _session_value(binding: Binding, name: str) -> Param:
     known = [each.kind for each in binding.supplied]
     if name not in known:
         binding.supplied.append(RuntimeParameter(name))
         known.append(name)
     return Param(RUNTIME_PARAMETER_BASE + known.index(name) + 1, SESSION_VALUES[name])
+
+
+def clock_value(binding: Binding, name: str) -> Const | Param:
+    """The value of one of `CLOCK_FUNCTIONS` (S4)."""
+    if (binding.makes_rows or binding.assigns) and not binding.explains:
+        return _session_value(binding, name)
+    binding.uses_now = binding.uses_session = True
+    context = binding.context
+    started = context.now if context.statement_now is None else context.statement_now
+    return Const(context.now if name == TRANSACTION_START else started, TIMESTAMPTZ)
 
 
 def changes_settings(binding: Binding) -> bool:

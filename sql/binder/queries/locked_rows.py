@@ -22,7 +22,7 @@ from sql.binder.resolve.query_result import resolve_unknown_columns
 from sql.binder.state import Binding, FromItem, SelectResult
 from sql.catalog.catalog import Table
 from sql.catalog.meridian_schema import is_server_state
-from sql.errors import not_supported
+from sql.errors import SqlError, not_supported
 from sql.parser.syntax import Node
 from sql.plan.nodes import (
     ColumnId,
@@ -60,6 +60,7 @@ from sql.statements.bound import (
     CreateTableAs,
     Modify,
     ModifyingWith,
+    RefreshMaterializedView,
 )
 from sql.statements.locking import CANDIDATES, LockedRows, LockingQuery, LockPolicy, RowLockStrength
 from sql.types.sql_type import INT8, TEXT
@@ -88,6 +89,9 @@ class WantedLocks:
                 table = by_shard.get(scan.relation)
                 if table is None or is_server_state(table):
                     continue  # rows that nobody can change
+                if table.query is not None:
+                    message = f'cannot lock rows in materialized view "{table.name}"'
+                    raise SqlError("42809", message)
                 wanted = _Wanted(table, strength, policy)
                 known = self.scans.get(id(scan), wanted)
                 self.scans[id(scan)] = _Wanted(
@@ -321,7 +325,7 @@ def with_locking_parts(binding: Binding, bound: BoundStatement) -> BoundStatemen
     match bound:
         case BoundQuery():
             return replace(bound, tables=_read(bound.plan, tables), locking=parts)
-        case Modify() | ModifyingWith() | CreateTableAs():
+        case Modify() | ModifyingWith() | CreateTableAs() | RefreshMaterializedView():
             return replace(bound, locking=parts)
         case CopyOut(query=query):
             read = _read(query.plan, tables)

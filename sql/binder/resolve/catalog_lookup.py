@@ -119,8 +119,9 @@ def look_up_sequence(
         if isinstance(found, SequenceDefinition):
             binding.look_ups.add(NameDependency(candidate, name, found.oid))
             return found
-        if table is not None or found is not None:
-            raise wrong_kind(name, "sequence", "table" if found is None else found.kind)
+        other = table or found
+        if other is not None:
+            raise wrong_kind(name, "sequence", other.kind)
         binding.look_ups.add(NameDependency(candidate, name, None))
     return None
 
@@ -145,8 +146,6 @@ def find_relation_named(binding: Binding, relation: Node) -> Relation | None:
 def relation_kind(found: Relation) -> str:
     """The kind of a relation in PostgreSQL's words."""
     match found:
-        case Table():
-            return "table"
         case tuple():
             return "index"
         case _:
@@ -307,7 +306,9 @@ def refuse_system_change(table: Table) -> None:
 
 
 def refuse_system_write(table: Table) -> None:
-    """42809 for INSERT, UPDATE, DELETE and COPY FROM on a system relation."""
+    """42809 for INSERT, UPDATE, DELETE and COPY FROM on a system relation or materialized view."""
+    if table.query is not None:
+        raise SqlError("42809", f'cannot change materialized view "{table.name}"')
     if is_sequence(table):
         raise SqlError("42809", f'cannot change sequence "{table.name}"')
     if is_server_state(table):

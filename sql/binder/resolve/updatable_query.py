@@ -1,6 +1,7 @@
 """Find out why a view's query is not updatable (view_query_is_auto_updatable)."""
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from pglast import ast
 from pglast.enums import SetOperation
@@ -21,6 +22,11 @@ def _is_aggregate(call: Node) -> bool:
 
 def _name(call: Node) -> str:
     return string_values(call.funcname)[-1]
+
+
+NO_SINGLE_RELATION: Final = (
+    "Views that do not select from a single table or view are not automatically updatable."
+)
 
 
 def _own_parts(node: Node) -> Iterator[Node]:
@@ -54,8 +60,7 @@ def not_updatable_reasons(tree: Node) -> Iterator[str]:
     if len(items) == 1 and is_a(items[0], ast.RangeTableSample):
         yield _containing("TABLESAMPLE")
     if len(items) != 1 or not is_a(items[0], ast.RangeVar):
-        what = "do not select from a single table or view"
-        yield f"Views that {what} are not automatically updatable."
+        yield NO_SINGLE_RELATION
 
 
 def row_changing_calls(tree: Node) -> Iterator[str]:

@@ -23,6 +23,8 @@ def lock_tables(binding: Binding, node: Node) -> LockTables:
         raise
     for table in tables:
         refuse_system_change(table)
+        if table.query is not None:
+            raise _not_a_table(table.name, table.kind)
     return LockTables(
         tuple(dict.fromkeys(tables)),
         node.mode,

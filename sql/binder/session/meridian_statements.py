@@ -25,14 +25,16 @@ from sql.parser.meridian_nodes import (
 from sql.parser.option_values import option_boolean
 from sql.parser.syntax import Node, is_a, offset_to_position, string_values
 from sql.statements.bound import (
+    CreateTable,
+)
+from sql.statements.maintenance import MaintenanceKind, MaintenanceStatement
+from sql.statements.timelines import (
     AdvanceTimeline,
     CreateReadHold,
-    CreateTable,
     CreateTimeline,
     DropReadHold,
     DropTimeline,
 )
-from sql.statements.maintenance import MaintenanceKind, MaintenanceStatement
 
 _CLOCKS: Final = frozenset({"system"})
 

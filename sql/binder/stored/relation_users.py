@@ -58,8 +58,7 @@ def _names(catalog: Catalog, oids: Collection[int], path: Sequence[str] | None) 
     relations: list[Table | CatalogObject] = [*catalog.tables.values(), *catalog.objects.values()]
 
     def described(thing: Table | CatalogObject) -> str:
-        kind = "table" if isinstance(thing, Table) else thing.kind
-        return f"{kind} {relation_display_name(thing, path)}"
+        return f"{thing.kind} {relation_display_name(thing, path)}"
 
     return {thing.oid: described(thing) for thing in relations if thing.oid in oids}
 

@@ -62,7 +62,7 @@ def stored_texts_of(thing: Table | CatalogObject) -> Iterator[StoredText]:
         case Table():
             yield from _texts_of_table(thing)
         case ViewDefinition(text=text):
-            yield StoredText(f"view {thing.shown}", text, thing)
+            yield StoredText(f"{thing.kind} {thing.shown}", text, thing)
             for place, default in thing.defaults:
                 what = f"default value for column {thing.columns[place]} of view {thing.shown}"
                 yield StoredText(what, default, thing, Column(thing.columns[place], UNKNOWN))
@@ -100,6 +100,9 @@ def _named(kept: StoredText) -> Sequence[int]:
 
 
 def _texts_of_table(table: Table) -> Iterator[StoredText]:
+    view = table.materialized_view
+    if view is not None:
+        yield from stored_texts_of(view)
     for column in table.columns:
         where = f"column {column.name} of table {table.shown}"
         if column.sequence:

@@ -57,11 +57,13 @@ def tables_with(catalog: Catalog, found: UserType) -> list[Table]:
 
 
 def columns_of_type(catalog: Catalog, found: UserType) -> list[tuple[Table, Column]]:
-    """The columns of a type in PostgreSQL's order: arrays first, a table's last column first."""
+    """The columns of a type in PostgreSQL's order: arrays first, a table's last column first. Those
+    of materialized views are left out: they are what their queries make of them.
+    """
     columns = [
         (table, column)
         for table in sorted(tables_with(catalog, found), key=lambda table: table.oid)
-        for column in reversed(table.columns)
+        for column in reversed(table.columns if table.query is None else ())
         if is_column_of_type(column, found)
     ]
     return sorted(columns, key=lambda entry: entry[1].type.element is None)

@@ -81,11 +81,11 @@ def view_dependency_details(
     def named(thing: Table | CatalogObject) -> str:
         return thing.shown if path is None or thing.schema in path else thing.qualified
 
-    shown = {table.oid: f"table {named(table)}" for table in catalog.tables.values()}
+    shown = {table.oid: f"{table.kind} {named(table)}" for table in catalog.tables.values()}
     shown |= {thing.oid: f"{thing.kind} {named(thing)}" for thing in catalog.objects.values()}
     inside = {*oids, *(view.oid for view in views)}
     return [
-        f"view {named(view)} depends on {shown[oid]}"
+        f"{view.kind} {named(view)} depends on {shown[oid]}"
         for view in views
         for oid in relations_used_by(view)
         if oid in inside
@@ -124,7 +124,7 @@ def views_over(catalog: Catalog, oids: Collection[int]) -> list[ViewDefinition]:
     while waiting:
         more = [
             view
-            for view in catalog.views()
+            for view in catalog.defined_views()
             if view.oid not in found and not waiting.isdisjoint(relations_used_by(view))
         ]
         found.update((view.oid, view) for view in more)
@@ -132,10 +132,15 @@ def views_over(catalog: Catalog, oids: Collection[int]) -> list[ViewDefinition]:
     return sorted(found.values(), key=lambda view: view.oid)
 
 
+def has_materialized_view(catalog: Catalog, oids: Collection[int]) -> bool:
+    """Whether one of these relations is a materialized view."""
+    return not catalog.named_tables.materialized.keys().isdisjoint(oids)
+
+
 def views_reading_column(catalog: Catalog, oid: int, number: int) -> list[ViewDefinition]:
     """The views that read a table's column directly, not through other views."""
     return [
         view
-        for view in catalog.views()
+        for view in catalog.defined_views()
         if (oid, number) in view.uses and any(relation[2] == oid for relation in view.relations)
     ]

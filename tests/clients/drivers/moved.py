@@ -25,7 +25,7 @@ SCHEMAS: Final = "('shop', 'public')"
 
 FACTS: Final[Mapping[str, str]] = {
     "relations": f"""
-        select n.nspname, c.relname, c.relkind, c.relpersistence, c.reloptions,
+        select n.nspname, c.relname, c.relkind, c.relpersistence, c.relispopulated, c.reloptions,
           pg_get_userbyid(c.relowner) as owner,
           c.relacl::text, obj_description(c.oid, 'pg_class')
         from pg_class c join pg_namespace n on n.oid = c.relnamespace
@@ -37,7 +37,7 @@ FACTS: Final[Mapping[str, str]] = {
           col_description(c.oid, a.attnum)
         from pg_attribute a join pg_class c on c.oid = a.attrelid
           join pg_namespace n on n.oid = c.relnamespace
-        where n.nspname in {SCHEMAS} and c.relkind in ('r', 'v') and a.attnum > 0
+        where n.nspname in {SCHEMAS} and c.relkind in ('r', 'v', 'm') and a.attnum > 0
           and not a.attisdropped order by 1, 2""",
     "constraints": f"""
         select c.conname, c.contype, c.conrelid::regclass::text, c.confrelid::regclass::text,
@@ -74,6 +74,7 @@ RELATIONS: Final = (
     ("shop", "customer"), ("shop", "item"), ("shop", "sale"), ("public", 'Odd "Name'),
     ("public", "nothing"), ("public", "logless"), ("public", "ring"), ("shop", "b_rich"),
     ("shop", "a_richer"), ("shop", "per_customer"), ("shop", "checked"),
+    ("shop", "totals"), ("shop", "many_orders"),
 )  # fmt: skip
 """Tables and views whose rows arrive."""
 

@@ -50,6 +50,10 @@ def test_schema_and_data_move_apart(peers: Peers, tmp_path: Path) -> None:
     run("pg_dump", peers.meridian, "--data-only", "--inserts", "-f", str(data))
     target = fresh_database(peers.postgresql)
     restore(target, schema, data)
+    # pg_dump refreshes materialized views in whole dumps only.
+    with psycopg.connect(target) as connection:
+        connection.execute("refresh materialized view shop.totals")
+        connection.execute("refresh materialized view shop.many_orders")
     assert facts(target) == peers.known
 
 

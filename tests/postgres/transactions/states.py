@@ -30,8 +30,9 @@ _DEFINITIONS = (
     " a.attname, format_type(a.atttypid, a.atttypmod),"
     " a.attnotnull, a.attidentity, a.attgenerated, a.atthasdef, a.attacl"
     " from pg_class c join pg_namespace n on n.oid = c.relnamespace left join pg_attribute a on"
-    " a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and c.relkind in ('r', 'p', 'v')"
-    f" where {_OURS} and c.relkind in ('r', 'p', 'v', 'i', 'S')"
+    " a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped"
+    " and c.relkind in ('r', 'p', 'v', 'm')"
+    f" where {_OURS} and c.relkind in ('r', 'p', 'v', 'm', 'i', 'S')"
     " order by 1, 2, a.attnum",
     "select r.relname, c.conname, c.contype, c.condeferrable, c.condeferred, c.convalidated,"
     " case when c.contype <> 'c' then pg_get_constraintdef(c.oid) end"
@@ -74,7 +75,7 @@ _TEXTS = (
 _TABLES = (
     "select quote_ident(n.nspname) || '.' || quote_ident(c.relname) from pg_class c"
     " join pg_namespace n on n.oid = c.relnamespace"
-    f" where c.relkind in ('r', 'p') and {_OURS} order by 1"
+    f" where c.relkind in ('r', 'p', 'm') and c.relispopulated and {_OURS} order by 1"
 )
 
 

@@ -145,7 +145,7 @@ class Client:
         try:
             return await self._connection.fetch(sql, *arguments)
         except FAILURES as error:
-            if _is_gone(error) or self._connection.is_closed():
+            if is_gone(error) or self._connection.is_closed():
                 raise Lost(str(error)) from error
             raise
 
@@ -159,8 +159,8 @@ class Client:
         await self.account.acknowledge()
 
     async def _failed(self, process: int, error: Exception, *, sent: bool) -> None:
-        state = _state(error)
-        gone = _is_gone(error)
+        state = state_of(error)
+        gone = is_gone(error)
         unknown = sent and (gone or state in UNKNOWN_STATES)
         self.account.states["lost" if gone else state] += 1
         recorder = self.account.recorder
@@ -174,11 +174,12 @@ class Client:
             raise Lost(str(again)) from again
 
 
-def _state(error: Exception) -> str:
+def state_of(error: Exception) -> str:
+    """The SQLSTATE, or `lost`: the connection broke without one."""
     return getattr(error, "sqlstate", None) or "lost"
 
 
-def _is_gone(error: Exception) -> bool:
+def is_gone(error: Exception) -> bool:
     """The connection has ended or is about to, whoever says so."""
-    state = _state(error)
+    state = state_of(error)
     return state in {"lost", "57P01", "57P02"} or state.startswith("08")

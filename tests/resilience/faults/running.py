@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from tests.resilience.faults.clients import Account, Client, Lost
 from tests.resilience.faults.nemesis import Strike, Target
@@ -23,6 +24,15 @@ from tests.resilience.history.events import Finding, Kind
 from tests.support.servers import Meridian, meridian
 
 REFERENCE = ("--spark-master", "reference")
+
+
+class Reachable(Protocol):
+    """What clients need to know of a server, which may be another one after a restart."""
+
+    @property
+    def dsn(self) -> str:
+        """Where it listens now."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +105,9 @@ async def load(
     async with asyncio.TaskGroup() as tasks:
         for _ in range(plan.clients):
             client_rng = random.Random(rng.random())
-            tasks.create_task(_client(account, server, workload.step, client_rng, ended))
+            tasks.create_task(run_client(account, server, workload.step, client_rng, ended))
         historian = Historian(account, workload.tables)
-        tasks.create_task(_client(account, server, historian.step, random.Random(0), ended))
+        tasks.create_task(run_client(account, server, historian.step, random.Random(0), ended))
         for strike in plan.strikes:
             await target.progress(plan.between)
             await strike(target)
@@ -121,9 +131,9 @@ async def _create(account: Account, server: Meridian, workload: Workload) -> Non
         client.close()
 
 
-async def _client(
+async def run_client(
     account: Account,
-    server: Meridian,
+    server: Reachable,
     step: Callable[[Client, random.Random], Awaitable[None]],
     rng: random.Random,
     ended: asyncio.Event,

@@ -7,7 +7,7 @@ cannot, as one whose rows are not in memory.
 
 import random
 from collections.abc import Callable, Collection, Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 import pyarrow as pa
@@ -23,6 +23,7 @@ from coordinator.core.short_writes.by_key import (
     CurrentRow,
     CurrentRows,
     RowValues,
+    returned_rows,
 )
 from sql.catalog.catalog import Key as TableKey
 from sql.catalog.catalog import NameDependency, Table
@@ -109,6 +110,8 @@ class KeyChange:
     )
     """The rows that it has changed or deleted, for who watches the locks."""
     looked_for: set[tuple[Hashable, ...]] = field(default_factory=set[tuple[Hashable, ...]])
+    shown: list[tuple[RowValues, ...]] = field(default_factory=list[tuple[RowValues, ...]])
+    """The rows of RETURNING of each evaluation, with its number."""
 
     def reads(self) -> Sequence[ReadPredicate]:
         """See WriteByKey."""
@@ -128,7 +131,10 @@ class KeyChange:
         """See WriteByKey."""
         if self.random.random() < UNABLE:
             raise CannotEvaluate
-        changes = self.make(rows, self.table.keys[0])
+        made = self.make(rows, self.table.keys[0])
+        number = len(self.shown)
+        changes = [replace(one, returned=(number, *(one.values or ()))) for one in made]
+        self.shown.append(returned_rows(changes))
         self.touched.clear()
         for change in changes:
             if change.row is not None and change.row.base is not None:

@@ -33,6 +33,8 @@ class Nemesis:
                     await self._succession()
                 elif self._random.random() < world.stormy.locks_lost:
                     self._lose_locks()
+                elif world.stormy.days and self._random.random() < world.stormy.days:
+                    await self._days()
                 else:
                     await self._any_of(self._full, self._slow_shard, self._clock, self._slow)
         finally:
@@ -49,7 +51,7 @@ class Nemesis:
         world.full = False
         world.slow_shard = None
         for server in world.servers:
-            server.clock.go()
+            server.wall.go()
             server.cut_off = False
             server.slowness = 1.0
             server.process.resume()
@@ -95,7 +97,7 @@ class Nemesis:
         server = self._victim()
         if server is None:
             return
-        clock = server.clock
+        clock = server.wall
         match self._random.randrange(4):
             case 0:
                 self._world.note("a clock stands still")
@@ -111,6 +113,26 @@ class Nemesis:
                 step = self._random.choice((-HOUR_US, -3_000_000, 3_000_000))
                 self._world.note(f"a clock steps by {step} us")
                 clock.offset_us += step
+
+    async def _days(self) -> None:
+        """A clock is days ahead or behind for a while; somebody may accept it, or start the server
+        again, which believes it, too.
+        """
+        server = self._victim()
+        if server is None:
+            return
+        step = self._random.choice((-30, -3, -1, 1, 10, 400)) * 24 * HOUR_US
+        self._world.note(f"a clock jumps by {step} us, and back later")
+        server.wall.offset_us += step
+        try:
+            await self._wait(150)
+            self._world.tally.doubted += server.clock.state.doubted
+            if self._random.random() < 0.15 and server.accept_clock():
+                self._world.note("it is accepted")
+                self._world.tally.accepted += 1
+                await self._wait(50)
+        finally:
+            server.wall.offset_us -= step
 
     # --- of two coordinators -----------------------------------------------------------------
 

@@ -26,6 +26,10 @@ class Odds:
     latency_ms_max: float = 6.0
     clock_step: float = 0.0
     clock_step_us: int = 400_000
+    clock_jump_max_us: int = 10_800_000_000
+    """Jumps ahead by more are not believed. Those by two hours are, by the default."""
+    days: float = 0.0
+    """Share of the troubles that send a clock days ahead or back for a while."""
     client_gone: float = 0.0
     """Per transaction: the client hangs up in the middle."""
     reply_lost: float = 0.0
@@ -50,6 +54,17 @@ WEATHER = {
         crash=0.004, power=0.7, fatal=0.01, lost_request=0.02, lost_reply=0.02, trouble_ms=80.0
     ),
     "clocks": Odds(crash=0.006, power=0.3, clock_step=0.02, lost_reply=0.01, trouble_ms=100.0),
+    "wrong days": Odds(
+        crash=0.003,
+        power=0.3,
+        lost_request=0.005,
+        lost_reply=0.01,
+        clock_step=0.01,
+        clock_jump_max_us=60_000_000,
+        days=0.8,
+        trouble_ms=40.0,
+        succession=0.1,
+    ),
     "mixed": Odds(
         crash=0.006,
         power=0.5,
@@ -104,6 +119,8 @@ def draw_settings(rng: random.Random) -> CoreSettings:
         ),
         vacuum_age_us=rng.choice((50_000, 600_000_000)),
         notification_bytes_max=4_000,
+        subscribe_progress_us=30_000,
+        subscription_lag_us=1_500_000,
         locks=rng.random() < 0.85,
         row_locks_max=rng.choice((3, 10_000, 10_000, 10_000)),
     )

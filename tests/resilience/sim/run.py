@@ -22,6 +22,7 @@ from tests.resilience.sim.collections_and_registers import lists, mixed, registe
 from tests.resilience.sim.constraints import Bank, Phantom, Skew
 from tests.resilience.sim.counters import Counter, Hot
 from tests.resilience.sim.definitions import Definitions
+from tests.resilience.sim.followers import Followers
 from tests.resilience.sim.guarded import Guarded
 from tests.resilience.sim.holds import Holds
 from tests.resilience.sim.inspection import inspect
@@ -68,9 +69,20 @@ WORKLOADS: dict[str, Callable[[Draw], Workload]] = {
     "guarded": Guarded,
     "migrations": Migrations,
     "short writes": ShortWrites,
+    "followers": Followers,
 }
 
-STORMS = ("crashes", "lossy", "successions", "disks", "mixed", "clocks", "successions", "locks")
+STORMS = (
+    "crashes",
+    "lossy",
+    "successions",
+    "disks",
+    "mixed",
+    "clocks",
+    "successions",
+    "locks",
+    "wrong days",
+)
 
 END_S = 60.0
 """A run takes a second or two of virtual time; one that takes this long is stuck."""

@@ -10,11 +10,13 @@ from coordinator.driver.driver import Driver
 from coordinator.driver.timelines import Timelines
 from coordinator.server.recovery import recover_timelines
 from sql.catalog.catalog import Catalog, Timeline
+from storage.clock import DoubtingClock
 from storage.errors import Corrupt, Determinate, Fatal, Fenced, StorageError
 from storage.object_store import ObjectStore
 from storage.shard import Fence
 from storage.stash import Stash
 from storage.types import Epoch, Timestamp
+from tests.resilience.sim.clock_watch import BootTime, ClockWatch
 from tests.resilience.sim.faults import FaultyStash
 from tests.resilience.sim.lock_watch import watch
 from tests.resilience.sim.process import Process
@@ -53,14 +55,18 @@ class Server:
     def __init__(
         self,
         number: int,
-        clock: WallClock,
+        wall: WallClock,
         settings: CoreSettings,
         found: Callable[[str, str], None],
+        *,
+        jump_max_us: int,
     ) -> None:
-        """`found` is told what must not be."""
+        """`found` is told what must not be. `jump_max_us`: of a clock that is believed."""
         self.number = number
         self.process = Process(f"server {number}")
-        self.clock = clock
+        self.wall = wall
+        self.clock = DoubtingClock(wall, BootTime(), jump_max_us)
+        self._clock_watch = ClockWatch(self.clock, found)
         self.over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.cause: BaseException | None = None
         self.cut_off = False
@@ -109,6 +115,13 @@ class Server:
                 driver._over = True
         self.process.tear_down()
 
+    def accept_clock(self) -> bool:
+        """As `SELECT meridian.accept_clock()`: whether it was doubted."""
+        doubted = self.clock.accept()
+        if doubted:
+            self._clock_watch.believe()
+        return doubted
+
     async def _live(self, stash: Stash, store: ObjectStore) -> None:
         driver = await recover_timelines(
             stash, store, self.clock, self._settings, schema_of, run_blocking=on_the_spot
@@ -121,11 +134,13 @@ class Server:
     def _watch(self, timelines: Timelines) -> None:
         for driver in timelines.lines:
             watch(driver.core, self._found)
+            self._clock_watch.watch(driver.core)
         open_line = timelines._open_line
 
         async def opened(timeline: Timeline, catalog: Catalog) -> Driver:
             driver = await open_line(timeline, catalog)
             watch(driver.core, self._found)
+            self._clock_watch.watch(driver.core)
             return driver
 
         timelines._open_line = opened

@@ -24,6 +24,7 @@ from coordinator.core.messages import (
     RefusedReason,
     RemoveTable,
 )
+from coordinator.core.short_writes.by_key import RowValues
 from coordinator.driver.coordination import LockBlocks, RequestRefused
 from coordinator.transaction.notifications import PendingNotifications
 from sql.catalog.catalog import SYSTEM_TIMELINE, NameDependency, ReadHold, Table
@@ -131,10 +132,16 @@ class Session(Queries):
                 self.world.tally.not_by_key += 1
             raise
         self._affected = done.affected
+        self._expect_rows(change, done.returned)
         if self.promised_rows is not None:
             count = self.promised_rows
             self.expect(done.affected == count, "affected", f"{done.affected} and not {count}")
         return done.ts
+
+    def _expect_rows(self, change: KeyChange, returned: tuple[RowValues, ...]) -> None:
+        """The rows of RETURNING are those of the evaluation that has counted (E3)."""
+        last = change.shown[-1]
+        self.expect(returned == last, "returning", f"{returned} and not {last}")
 
     async def change_inside(self, key: Key, make: Make) -> bool:
         """A short write as a statement of the block; False: the general way has to be taken."""
@@ -142,9 +149,11 @@ class Session(Queries):
         if not table.keys or table.columns != COLUMNS or not self.world.is_keyed:
             return False  # the core locks by primary key, as the sessions of a run do or do not
         self._driver.begin_statement(self._txn)
-        done = self._driver.change_in_block(self._txn, self._key_change(table, make))
+        change = self._key_change(table, make)
+        done = self._driver.change_in_block(self._txn, change)
         if done.affected is None:
             return False
+        self._expect_rows(change, done.returned)
         self._written.add(table.name)
         self._used.add(table.name)
         self._steps += 1

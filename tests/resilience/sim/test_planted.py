@@ -24,6 +24,7 @@ from coordinator.driver.leadership import Leadership
 from coordinator.driver.timelines import Timelines
 from coordinator.server import recovery as startup
 from storage import cuts
+from storage.clock import DoubtingClock
 from storage.delta import flush_plan
 from storage.errors import Determinate, Indeterminate
 from storage.memory import MemoryStash
@@ -341,6 +342,11 @@ def advance_forgotten(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(commits, "_write_clock", step_by_step)
 
 
+def jumps_believed(patch: pytest.MonkeyPatch) -> None:
+    """A clock that is days ahead for a moment takes `since` along."""
+    patch.setattr(DoubtingClock, "now", lambda clock: clock._wall.now())
+
+
 def counting_timeline_follows_the_clock(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(commits, "_write_clock", lambda core, members, now: now)
 
@@ -396,6 +402,8 @@ PLANTS = (
     Planted(pruned_past_a_hold, "holds", "calm"),
     Planted(timelines_mixed, "lines", "calm"),
     Planted(advance_forgotten, "lines", "calm"),
+    Planted(jumps_believed, "holds", "wrong days", "ahead of time"),
+    Planted(jumps_believed, "sets", "wrong days", "ahead of time"),
     Planted(counting_timeline_follows_the_clock, "lines", "calm"),
     Planted(counting_timeline_begins_anew, "lines", "crashes"),
     Planted(epoch_not_checked, "lines", "successions"),

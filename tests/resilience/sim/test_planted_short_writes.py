@@ -6,10 +6,12 @@ from typing import Any
 import pytest
 
 from compute.access import key_index
+from coordinator.core import gathering, group_commit
 from coordinator.core.gathering import Gathering
+from coordinator.core.group_members import PendingChange
 from coordinator.core.recent_writes import CommittedWrites
 from coordinator.core.short_writes import gathered, in_block
-from coordinator.core.short_writes.by_key import CurrentRow
+from coordinator.core.short_writes.by_key import CurrentRow, WriteAnswer
 from coordinator.core.short_writes.gathered import ShortWritesOfGroup
 from sql.catalog.catalog import Key
 from storage.shard import ShardState
@@ -41,6 +43,21 @@ def results_kept_over_a_group_that_was_passed(patch: pytest.MonkeyPatch) -> None
         return kept[-1][1]
 
     patch.setattr(gathered, "_ShardRows", known)
+
+
+def answers_kept_over_a_group_that_was_passed(patch: pytest.MonkeyPatch) -> None:
+    """A member is answered what it has come to at first, RETURNING included (E3)."""
+    admit = gathering.admit_change
+    kept: dict[int, tuple[PendingChange, WriteAnswer]] = {}
+
+    def admitted(group: Gathering, pending: PendingChange, *, goes_again: bool) -> None:
+        admit(group, pending, goes_again=goes_again)
+        found = group.answers.get(pending.request)
+        if found is not None:
+            first = kept.setdefault(id(pending), (pending, found))
+            group.answers[pending.request] = first[1]
+
+    patch.setattr(group_commit, "admit_change", admitted)
 
 
 def keys_of_an_old_tail(patch: pytest.MonkeyPatch) -> None:
@@ -82,6 +99,7 @@ PLANTS = (
     Planted(locks_passed_in_a_block, "short writes", "calm"),
     Planted(members_ahead_missed, "short writes", "calm"),
     Planted(results_kept_over_a_group_that_was_passed, "short writes", "lossy"),
+    Planted(answers_kept_over_a_group_that_was_passed, "short writes", "lossy"),
     Planted(keys_of_an_old_tail, "short writes", "calm"),
     Planted(readers_not_told, "short writes", "calm"),
     Planted(sessions_pass_themselves, "short writes", "calm", "order"),

@@ -69,6 +69,8 @@ class Tally:
     changed_inside: int = 0
     stale: int = 0
     heard: int = 0
+    progressed: int = 0
+    followed_up_to: int = 0
     locked: int = 0
     waited: int = 0
     began_again: int = 0
@@ -76,6 +78,8 @@ class Tally:
     timed_out: int = 0
     granted: int = 0
     dropped: int = 0
+    doubted: int = 0
+    accepted: int = 0
 
 
 class World:
@@ -125,7 +129,9 @@ class World:
         number = len(self.servers)
         # One machine, unless coordinators succeed each other: then every other one is elsewhere.
         clock = self._clocks[number % 2 if self.stormy.succession else 0]
-        server = Server(number, clock, self.settings, self.found)
+        server = Server(
+            number, clock, self.settings, self.found, jump_max_us=self.stormy.clock_jump_max_us
+        )
         self.servers.append(server)
         fault = partial(self._fault, server)
         stash = FaultyStash(self.stash, fault)
@@ -223,7 +229,7 @@ class World:
             await asyncio.sleep(rng.random() * self.odds.latency_ms_max * server.slowness / 1_000)
         odds = self.odds  # a storm may have ended meanwhile
         if rng.random() < odds.clock_step:
-            server.clock.offset_us += rng.randint(-odds.clock_step_us, odds.clock_step_us)
+            server.wall.offset_us += rng.randint(-odds.clock_step_us, odds.clock_step_us)
         if rng.random() < odds.crash:
             await self._strike(server, operation)
         self.note(f"{server.number} {operation}")

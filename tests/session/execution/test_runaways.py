@@ -5,7 +5,6 @@ asserted: what does not stop runs into the limit of the test.
 """
 
 import contextlib
-import os
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -54,13 +53,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Meridian]:
         yield found
 
 
-def cpu_s(server: Meridian) -> float:
-    fields = Path(f"/proc/{server.pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
 def until_busy(server: Meridian, before: float, job: "Future[str]") -> None:
-    while cpu_s(server) < before + _BUSY_S and not job.done():
+    while server.cpu_s < before + _BUSY_S and not job.done():
         time.sleep(0.01)
 
 
@@ -69,9 +63,9 @@ def until_idle(server: Meridian) -> None:
     a hundredth.
     """
     while True:
-        before = cpu_s(server)
+        before = server.cpu_s
         time.sleep(0.2)
-        if cpu_s(server) - before < 0.04:
+        if server.cpu_s - before < 0.04:
             return
 
 
@@ -98,7 +92,7 @@ def ended_by(
 ) -> str:
     with ThreadPoolExecutor(1) as thread, psycopg.connect(server.dsn, autocommit=True) as other:
         one = psycopg.connect(server.dsn, autocommit=True)
-        before = cpu_s(server)
+        before = server.cpu_s
         job = thread.submit(run, one, text)
         until_busy(server, before, job)
         end(other, one.info.backend_pid)
@@ -118,9 +112,9 @@ def test_what_is_ended_stops(server: Meridian, name: str) -> None:
         timed.execute("set statement_timeout = 100")
         assert run(timed, text) == "57014"
     lost = psycopg.connect(server.dsn, autocommit=True)
-    before = cpu_s(server)
+    before = server.cpu_s
     lost.pgconn.send_query(text.encode())
-    while cpu_s(server) < before + _BUSY_S:
+    while server.cpu_s < before + _BUSY_S:
         time.sleep(0.01)
     lost.close()
     until_idle(server)
@@ -137,7 +131,7 @@ def test_sigterm_ends_the_server_whatever_runs(tmp_path: Path) -> None:
         served(tmp_path, *options) as server,
         contextlib.ExitStack() as sessions,
     ):
-        before = cpu_s(server)
+        before = server.cpu_s
         jobs = []
         for text in RUNAWAYS.values():
             one = sessions.enter_context(psycopg.connect(server.dsn, autocommit=True))

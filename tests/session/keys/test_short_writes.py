@@ -285,11 +285,16 @@ def test_what_is_not_built_goes_the_general_way(made: str, monkeypatch: pytest.M
 
 
 OTHER_STATEMENTS = (
-    "update t set n = n + 1 where a = %s returning n",
+    "update t set n = n + 1 where a = %s returning old.n",
+    "update t set n = n + 1 where a = %s returning xmin",
+    "update t set n = n + 1 where a = %s returning (select 1)",
+    "update t set n = n + 1 where a = %s returning random()",
+    "update t set n = n + 1 where a = %s returning now()",
     "update t set a = a + 10 where a = %s",
     "update t set n = (select max(n) from t) where a = %s",
     "update t set n = random() where a = %s",
     "update t set b = now()::text where a = %s",
+    "update t set b = 'x' where a = %s and now() is not null",
     "update t set b = repeat(b, 2) where a = %s",
     "update t set n = 5 where n = %s",
     "delete from t using t u where t.a = u.a and t.a = %s",

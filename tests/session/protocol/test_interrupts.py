@@ -10,8 +10,11 @@ import pytest
 
 from compute.executor import Run
 from coordinator.config import Settings
+from coordinator.large_work import Turns
 from coordinator.pgwire.client_codec import encode_frontend
 from coordinator.pgwire.messages import CancelRequest, FrontendMessage, Query
+from coordinator.session.portal import Portal
+from coordinator.transaction.transaction import SessionTransaction
 from tests.support.stack import Stack, running
 from tests.support.wire import WireClient, show
 
@@ -256,6 +259,59 @@ def test_a_session_cancels_and_terminates_others() -> None:
             assert own == [
                 "FATAL 57P01 terminating connection due to administrator command",
             ]
+
+    run(story())
+
+
+@pytest.mark.parametrize("held", ["", "declare c cursor for select 1"])
+@pytest.mark.parametrize("last", ["commit", "update t set v = 2", "select 3; commit"])
+def test_what_has_committed_is_not_cancelled(
+    monkeypatch: pytest.MonkeyPatch, held: str, last: str
+) -> None:
+    """A cancel that comes between the commit and the end of its answer comes too late."""
+
+    async def story() -> None:
+        async with running() as stack:
+            client = await Client.connect(stack)
+            key = client.wire.key
+            assert key is not None
+            await client.ask("create table t (v int primary key)")
+            await client.ask("insert into t values (1)")
+            close, give_way, end = Portal.close, Turns.give_way, SessionTransaction._end
+            ends: list[bool] = []
+
+            def ended(transaction: SessionTransaction, *, committed: bool) -> None:
+                end(transaction, committed=committed)
+                ends.append(committed)
+
+            async def cancelled() -> None:
+                if ends:
+                    stack.server.cancel_backend(key.pid)
+                await asyncio.sleep(0)
+
+            async def closed(portal: Portal) -> None:
+                await cancelled()
+                await close(portal)
+
+            async def gave_way(turns: Turns) -> None:
+                await cancelled()
+                await give_way(turns)
+
+            if "commit" in last:
+                await client.ask("begin")
+                if held:
+                    await client.ask(held)
+                await client.ask("update t set v = 2")
+            monkeypatch.setattr(SessionTransaction, "_end", ended)
+            monkeypatch.setattr(Portal, "close", closed)
+            monkeypatch.setattr(Turns, "give_way", gave_way)
+            answers = await client.ask(last)
+            monkeypatch.undo()
+            assert ends[0]
+            assert not any("ERROR" in answer for answer in answers), answers
+            assert "DataRow 2" in await client.ask("select v from t")
+            await client.ask("begin")
+            assert "CommandComplete SELECT 1" in await client.ask("select 1; select 2")
 
     run(story())
 

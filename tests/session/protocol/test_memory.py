@@ -6,7 +6,6 @@ import struct
 import threading
 import time
 from contextlib import ExitStack, suppress
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import psycopg
@@ -62,19 +61,12 @@ def test_a_session_has_so_many_statements_and_portals() -> None:
     asyncio.run(story())
 
 
-def _resident_mb(server: Meridian) -> int:
-    for line in Path(f"/proc/{server.pid}/status").read_text().splitlines():
-        if line.startswith("VmRSS"):
-            return int(line.split()[1]) >> 10
-    raise AssertionError("the server runs")
-
-
 class _Growth:
     """Watches how much more the server has than at the beginning."""
 
     def __init__(self, server: Meridian) -> None:
         self._server = server
-        self._first = _resident_mb(server)
+        self._first = server.resident_mb
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._watch)
         self.most_mb = 0
@@ -88,7 +80,7 @@ class _Growth:
         self._thread.join()
 
     def now_mb(self) -> int:
-        return _resident_mb(self._server) - self._first
+        return self._server.resident_mb - self._first
 
     def _watch(self) -> None:
         while not self._ended.wait(0.02):

@@ -27,7 +27,7 @@ from coordinator.pgwire.messages import (
 )
 from coordinator.session import statement_runner
 from tests.session.short.test_short_reads import Alone
-from tests.support.connections import on_a_loop
+from tests.support.connections import all_rows, connected, on_a_loop
 from tests.support.stack import running
 from tests.support.wire import WireClient
 
@@ -86,6 +86,12 @@ PREPARED = (
     ("update k set v = v + $1 where b = $2 and a = $3", "nwn"),
     ("delete from k where a = $1 and b = $2 returning v", "nw"),
     ("insert into s (b) values ($1)", "n"),
+    (
+        "insert into t (a, b) values ($1, $2) on conflict (a) do update set b = $3, e = t.e + $2",
+        "nnn",
+    ),
+    ("insert into k values ($1, $2, $3) on conflict (a, b) do update set v = $3 + k.v", "nwn"),
+    ("update k set v = $3 + extract(year from now())::int * 0 where a = $1 and b = $2", "nwn"),
     ("insert into late values ($1, $2)", "nn"),
     ("insert into part values ($1, $2)", "nn"),
     ("update part set b = $1 where a = $2", "nn"),
@@ -248,3 +254,60 @@ def test_a_batch_is_answered_the_same(seed: int) -> None:
         assert some > 20
 
     story()
+
+
+UPSERTS = [(1, 1), (2, 2), (3, 3), (4, 4)]
+
+
+@on_a_loop
+async def test_what_each_run_gives_to_do_update_is_its_own() -> None:
+    async with running() as stack, connected(stack, 1) as (one,):
+        await one.execute("create table u (a int primary key, b int, c timestamptz)")
+        await one.execute("insert into u values (1, 0), (2, 0), (3, 0)")
+        cursor = one.cursor()
+        text = "insert into u values (%s, 0) on conflict (a) do update set b = %s, c = now()"
+        await cursor.executemany(text, UPSERTS)
+        found = await all_rows(one, "select a, b, c is null from u order by a")
+        assert found == [(1, 1, False), (2, 2, False), (3, 3, False), (4, 0, True)]
+
+
+@on_a_loop
+async def test_a_batch_that_waits_for_a_lock_begins_again_with_its_first_run() -> None:
+    async with running() as stack, connected(stack, 2) as (one, other):
+        await one.execute("create table u (a int primary key, b int, made timestamptz)")
+        await one.execute("insert into u values (1, 0), (2, 0), (3, 0)")
+        await other.execute("begin")
+        await other.execute("update u set b = 100 where a = 2")
+        text = (
+            "insert into u values (%s, %s, now())"
+            " on conflict (a) do update set b = u.b + excluded.b, made = now()"
+        )
+        async with asyncio.TaskGroup() as tasks:
+            cursor = one.cursor()
+            waiting = tasks.create_task(cursor.executemany(text, UPSERTS))
+            await asyncio.wait([waiting], timeout=0.2)
+            assert not waiting.done()
+            await other.execute("commit")
+        found = await all_rows(one, "select a, b from u order by a")
+        assert found == [(1, 1), (2, 102), (3, 3), (4, 4)]
+
+
+@on_a_loop
+async def test_rows_of_text_get_values_of_sequences_and_of_the_clock() -> None:
+    async with running() as stack, connected(stack, 1) as (one,):
+        await one.execute(
+            "create table u (a serial primary key, b int default 7, c timestamptz default now())"
+        )
+        for _ in range(3):
+            rows = ", ".join(f"({n})" if n % 3 else "(default)" for n in range(40))
+            done = await one.execute(f"insert into u (b) values {rows}".encode())
+            assert done.statusmessage == "INSERT 0 40"
+        cursor = one.cursor()
+        await cursor.executemany("insert into u (b) values (%s)", [(n,) for n in range(80)])
+        found = await all_rows(
+            one, "select min(a), max(a), count(*), count(distinct c), lastval() from u"
+        )
+        assert found == [(1, 200, 200, 4, 200)]
+        assert await all_rows(one, "select b from u where a in (1, 2, 3, 4, 121) order by a") == [
+            (7,), (1,), (2,), (7,), (0,),
+        ]  # fmt: skip

@@ -75,6 +75,13 @@ TEXTS = (
     "insert into k values ({n}, '{w}', '{w}') returning a, b || '{w}'",
     "insert into s (b) values ({n}), ({z}) returning a, b",
     "insert into s values ({n}, {z}, '{day}')",
+    "insert into s (b) values ({n}) returning a, b + {z}, b / {z}",
+    "insert into s (b, c) values ({n}, now() - '{n} days'::interval)",
+    "insert into s (b) values (nextval('s_a_seq') + {n}), ({z}) returning a, b",
+    "update s set c = now(), b = {n} where a = {z} returning a, b",
+    "update k set c = '{w}' || {n} where a = {n} and b = '{w}' returning *",
+    "insert into k values ({n}, '{w}') on conflict (a, b) do update set c = '{w}' returning c, a",
+    "select currval('s_a_seq'), lastval(), {n}",
     "update t set b = b + {n}, c = '{w}' where a = {n}",
     "update t set e = {m} where h = '{w}'",
     "delete from t where a = {n}",
@@ -94,6 +101,10 @@ TEXTS = (
 )
 
 PREPARED = (
+    ("insert into s (b) values ($1) returning a, b", "n"),
+    ("insert into k values ($1, $2, 'x') returning c, a, b || '!'", "nw"),
+    ("update k set c = $2 where a = $1 and b = $2 returning *", "nw"),
+    ("delete from k where a = $1 and b = $2 returning a, c", "nw"),
     ("select $1::int, $2::text", "nw"),
     ("select a, b, c, d, e, f, g, h, i, j from t where a = $1", "n"),
     ("select b from t where h = $1 and a > $2", "wn"),

@@ -31,6 +31,7 @@ from coordinator.core.short_writes.by_key import (
     ChangedRow,
     CurrentRows,
     RowValues,
+    WriteAnswer,
 )
 from coordinator.core.short_writes.gathered import GATHER_WORK_MAX
 from coordinator.core.transactions import Transaction
@@ -184,7 +185,7 @@ def test_changes_of_a_row_are_a_chain() -> None:
         queue.change(add_one(1))
     gathered = queue.gather()
     assert net(gathered) == ([(1, 13)], {"@5": [0]})
-    assert list(gathered.affected.values()) == [1, 1, 1]
+    assert list(gathered.answers.values()) == [WriteAnswer(1)] * 3
     (entry,) = gathered.interim[SHARD]
     assert [list(rows.values(1)) for rows in entry.came] == [[13]]
     assert [list(rows.values(1)) for rows in entry.went] == [[10]]
@@ -197,7 +198,7 @@ def test_rows_come_and_go_within_a_group() -> None:
         queue.change(change)
     gathered = queue.gather()
     assert net(gathered) == ([(1, 7)], {"@5": [0]})
-    assert list(gathered.affected.values()) == [1, 1, 1, 1, 1, 0]
+    assert [one.affected for one in gathered.answers.values()] == [1, 1, 1, 1, 1, 0]
 
 
 def test_what_comes_to_nothing_has_written_all_the_same() -> None:
@@ -230,7 +231,7 @@ def test_a_value_that_cannot_be_stored_refuses_all_of_its_table() -> None:
     gathered = queue.gather()
     assert not gathered.members
     assert not gathered.batches
-    assert not gathered.affected
+    assert not gathered.answers
     assert [refused.reason for _, refused in gathered.refused] == [RefusedReason.STALE] * 2
 
 

@@ -15,7 +15,7 @@ from coordinator.pgwire import copy_in
 from coordinator.pgwire.arrow_types import to_values
 from coordinator.pgwire.copy_in import CopyReader
 from sql.errors import SqlError
-from sql.statements.bound import CopyOptions
+from sql.statements.copy_options import CopyOptions
 from sql.types.sql_type import (
     FLOAT8,
     INT4,

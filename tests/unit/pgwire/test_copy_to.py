@@ -14,7 +14,7 @@ from coordinator.pgwire.arrow_types import to_array, to_values
 from coordinator.pgwire.client_codec import split_frames
 from coordinator.pgwire.copy_in import CopyReader
 from coordinator.pgwire.copy_out import CopyWriter
-from sql.statements.bound import CopyOptions
+from sql.statements.copy_options import CopyOptions
 from sql.types.sql_type import TEXT, SqlType, Value, bpchar, numeric
 from sql.types.text_input import apply_typmod, parse_text
 from tests.support.servers import postgres

@@ -11,7 +11,15 @@ from sql.errors import SqlError
 from sql.explain.plan_tree import explain_lines, expression_text
 from sql.parser.parse import parse
 from sql.plan.nodes import Call, Const, Param
-from sql.statements.bound import BoundQuery, CopyOut, Explain, ExplainTimestamp, Modify
+from sql.statements.bound import (
+    BoundQuery,
+    CopyOut,
+    CopySubscription,
+    Explain,
+    ExplainTimestamp,
+    Modify,
+    Subscribe,
+)
 from sql.statements.ddl import Redefinition
 from sql.statements.explain_options import ExplainOptions
 from sql.types.sql_type import SqlType, format_type
@@ -56,6 +64,14 @@ def _told(bound: object) -> list[str]:
             columns = [f"{column.name} {_shown(column.type)}" for column in bound.columns]
             head = [f"columns: {', '.join(columns)}"] if columns else []
             return [*head, *explain_lines(bound)]
+        case Subscribe():
+            names = ", ".join(column.name for column in bound.columns)
+            about = (
+                f"snapshot={bound.snapshot} progress={bound.progress} up_to={_shown(bound.up_to)}"
+            )
+            return [f"Subscribe {about}", f"tells: {names}", *_told(bound.query)]
+        case CopySubscription():
+            return ["CopySubscription", *_told(bound.subscribe), *_told(bound.options)]
         case CopyOut():
             return ["CopyOut", *_told(bound.query), *_told(bound.options)]
         case Explain():

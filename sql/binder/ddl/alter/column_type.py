@@ -58,7 +58,7 @@ def alter_type(work: AlterTableState, command: Node) -> None:
     catalog = work.binding.context.catalog
     for view in views_reading_column(catalog, work.table.oid, work.table.number_of(ordinal)):
         message = "cannot alter type of a column used by a view or rule"
-        detail = f'rule _RETURN on view {view.shown} depends on column "{column.name}"'
+        detail = f'rule _RETURN on {view.kind} {view.shown} depends on column "{column.name}"'
         raise SqlError("0A000", message, detail=detail)
     for other in generated_from(work.table, column.name):
         message = "cannot alter type of a column used by a generated column"

@@ -181,7 +181,7 @@ def _ungrouped_views(work: AlterTableState, after: Table) -> list[ViewDefinition
     tables = {**catalog.tables, (after.schema, after.name): after}
     context = replace(binding.context, catalog=replace(catalog, tables=tables))
     fresh = binding.fresh(context)
-    views = sorted(catalog.views(), key=lambda view: view.oid)
+    views = sorted(catalog.defined_views(), key=lambda view: view.oid)
     return [
         view
         for view in views
@@ -198,7 +198,7 @@ def _told_views(work: AlterTableState, views: Sequence[ViewDefinition], rest: st
     for view in views:
         over = views_over(catalog, [view.oid])
         told += [
-            f"view {view.shown} depends on {rest}",
+            f"{view.kind} {view.shown} depends on {rest}",
             *view_dependency_details(catalog, over, [view.oid]),
         ]
     return list(dict.fromkeys(told))
@@ -215,4 +215,4 @@ def drop_views_cascading(work: AlterTableState, views: Sequence[ViewDefinition])
     if stored_uses_of(catalog, gone):
         raise not_supported("DROP .. CASCADE of a view that a default names")
     work.dropped += gone.values()
-    return [f"drop cascades to view {view.shown}" for view in gone.values()]
+    return [f"drop cascades to {view.kind} {view.shown}" for view in gone.values()]

@@ -10,7 +10,9 @@ from typing import Final
 
 from pglast.enums import AlterTableType, ObjectType
 
+from sql.binder.ddl.alter.actions import alter_columns
 from sql.binder.ddl.alter.set_schema import skip_missing_relation
+from sql.binder.ddl.storage_options import without_refresh_option
 from sql.binder.ddl.storage_parameters import (
     CHANGES_NOTHING,
     index_parameters,
@@ -23,12 +25,17 @@ from sql.binder.dml.updatable_views import parse_check_option, refuse_check_opti
 from sql.binder.resolve.catalog_lookup import Relation, find_relation_named, relation_kind
 from sql.binder.state import Binding
 from sql.binder.stored.column_expressions import checked_default, stored_text_of
-from sql.binder.stored.views import parse_view_query, view_plan
+from sql.binder.stored.views import has_materialized_view, parse_view_query, view_plan
 from sql.catalog.catalog import Column, Table
-from sql.catalog.objects import IndexDefinition, SequenceDefinition, ViewDefinition
+from sql.catalog.objects import (
+    IndexDefinition,
+    MaterializedView,
+    SequenceDefinition,
+    ViewDefinition,
+)
 from sql.errors import SqlError, not_supported
 from sql.parser.statement_names import object_type_name
-from sql.parser.syntax import Node, offset_to_position
+from sql.parser.syntax import Node, copy_node, offset_to_position
 from sql.statements.bound import AlterTable
 from sql.statements.ddl import ChangeObjects
 
@@ -39,8 +46,14 @@ _KINDS: Final = {
     ObjectType.OBJECT_VIEW: "view",
     ObjectType.OBJECT_INDEX: "index",
     ObjectType.OBJECT_SEQUENCE: "sequence",
+    ObjectType.OBJECT_MATVIEW: MaterializedView.kind,
 }
-_PLURALS: Final = {"view": "views", "index": "indexes", "sequence": "sequences"}
+_PLURALS: Final = {
+    "view": "views",
+    "index": "indexes",
+    "sequence": "sequences",
+    MaterializedView.kind: "materialized views",
+}
 
 _SAID: Final = {
     _A.AT_ColumnDefault: "ALTER COLUMN ... SET DEFAULT",
@@ -83,7 +96,8 @@ def alters_other_relation(binding: Binding, node: Node) -> bool:
     if node.objtype in _KINDS:
         return True
     found = find_relation_named(binding, node.relation)
-    return node.objtype == ObjectType.OBJECT_TABLE and not isinstance(found, Table | None)
+    other = found is not None and relation_kind(found) != "table"
+    return node.objtype == ObjectType.OBJECT_TABLE and other
 
 
 def alter_other_relation(binding: Binding, node: Node) -> AlterTable | ChangeObjects:
@@ -97,6 +111,8 @@ def alter_other_relation(binding: Binding, node: Node) -> AlterTable | ChangeObj
     if wanted not in (None, kind):
         article = "an" if wanted == "index" else "a"
         raise SqlError("42809", f'"{relation.relname}" is not {article} {wanted}')
+    if isinstance(found, Table):
+        return _altered_materialized_view(binding, found, node.cmds, tag)
     for command in node.cmds:
         _refuse(found, kind, command)
     if isinstance(found, IndexDefinition):
@@ -126,13 +142,17 @@ def _refuse(found: Relation, kind: str, command: Node) -> None:
     if command.subtype in _OPTIONS and not isinstance(found, SequenceDefinition):
         _check_options(kind, command)
         return
+    raise _not_performed(found, kind, command)
+
+
+def _not_performed(found: Relation, kind: str, command: Node) -> SqlError:
     said = _SAID.get(command.subtype)
     if said is None:
-        raise not_supported(f"this action on {_PLURALS[kind]}")
+        return not_supported(f"this action on {_PLURALS[kind]}")
     name = found[1].name if isinstance(found, tuple) else found.name
     message = f'ALTER action {said} cannot be performed on relation "{name}"'
     detail = f"This operation is not supported for {_PLURALS[kind]}."
-    raise SqlError("42809", message, detail=detail)
+    return SqlError("42809", message, detail=detail)
 
 
 def _check_options(kind: str, command: Node) -> None:
@@ -167,6 +187,33 @@ def _with_index_parameters(
         return ChangeObjects(tag, notices=tuple(notices))
     after = replace(index, parameters=parameters, version=index.version + 1)
     return ChangeObjects(tag, objects=(after,), notices=tuple(notices))
+
+
+# --- materialized views ------------------------------------------------------------------------
+
+_OF_MATERIALIZED_VIEWS: Final = {
+    *_OPTIONS, _A.AT_SetStatistics, _A.AT_SetOptions, _A.AT_ResetOptions, _A.AT_SetStorage,
+    _A.AT_SetCompression, _A.AT_ClusterOn, _A.AT_DropCluster, _A.AT_SetTableSpace,
+    _A.AT_SetAccessMethod,
+}  # fmt: skip
+"""What may be done to the table that stores a materialized view."""
+
+
+def _altered_materialized_view(
+    binding: Binding, table: Table, commands: Sequence[Node], tag: str
+) -> AlterTable:
+    kept: list[Node] = []
+    for command in commands:
+        if command.subtype not in _OF_MATERIALIZED_VIEWS:
+            raise _not_performed(table, table.kind, command)
+        if command.subtype in _OPTIONS:
+            # RESET of it sets what every materialized view has anyway.
+            resets = command.subtype == _A.AT_ResetRelOptions
+            left = without_refresh_option(command.def_, resets=resets)
+            kept += [] if left is None else [copy_node(command, def_=left)]
+        else:
+            kept.append(command)
+    return replace(alter_columns(binding, table, kept), tag=tag) if kept else AlterTable(tag=tag)
 
 
 # --- views -------------------------------------------------------------------------------------
@@ -206,5 +253,11 @@ def _check_option(binding: Binding, view: ViewDefinition, command: Node, option:
         return ""
     said = parse_check_option(option)
     writable = writable_columns(binding, view) or ()
-    refuse_check_option(parse_view_query(view.text), has_columns=any(writable))
+    refuse_check_option(
+        parse_view_query(view.text),
+        has_columns=any(writable),
+        of_materialized=has_materialized_view(
+            binding.context.catalog, [relation[2] for relation in view.relations]
+        ),
+    )
     return said

@@ -17,6 +17,7 @@ from sql.binder.resolve.catalog_lookup import (
     find_relation_named,
     refuse_renamed_type_clash,
     refuse_taken_name,
+    relation_kind,
 )
 from sql.binder.resolve.system_columns import SYSTEM_COLUMNS
 from sql.binder.state import Binding
@@ -27,31 +28,42 @@ from sql.binder.stored.table_changes import (
 )
 from sql.catalog.catalog import Table
 from sql.catalog.constraint_names import constraint_names, with_stored_not_null_names
-from sql.catalog.objects import CatalogObject, IndexDefinition, SequenceDefinition, ViewDefinition
+from sql.catalog.objects import (
+    CatalogObject,
+    IndexDefinition,
+    MaterializedView,
+    SequenceDefinition,
+    ViewDefinition,
+)
 from sql.errors import SqlError, not_supported
 from sql.parser.statement_names import object_type_name
 from sql.parser.syntax import Node
 from sql.statements.bound import AlterTable
 from sql.statements.ddl import ChangeObjects, Redefinition
 
-RENAMABLE_RELATIONS: Final[dict[ObjectType, tuple[str, type]]] = {
-    ObjectType.OBJECT_TABLE: ("", object),
-    ObjectType.OBJECT_INDEX: ("", object),
-    ObjectType.OBJECT_VIEW: ("view", ViewDefinition),
-    ObjectType.OBJECT_SEQUENCE: ("sequence", SequenceDefinition),
+RENAMABLE_RELATIONS: Final = {
+    ObjectType.OBJECT_TABLE: "",
+    ObjectType.OBJECT_INDEX: "",
+    ObjectType.OBJECT_VIEW: ViewDefinition.kind,
+    ObjectType.OBJECT_SEQUENCE: SequenceDefinition.kind,
+    ObjectType.OBJECT_MATVIEW: MaterializedView.kind,
 }
 """The relations that each form renames: any, or one kind."""
+
+_WITH_COLUMNS: Final = (
+    ObjectType.OBJECT_TABLE, ObjectType.OBJECT_VIEW, ObjectType.OBJECT_MATVIEW
+)  # fmt: skip
 
 
 def rename_relation(binding: Binding, node: Node) -> AlterTable | ChangeObjects:
     """ALTER TABLE, INDEX, VIEW, SEQUENCE .. RENAME TO."""
     relation, new = node.relation, node.newname
     tag = f"ALTER {object_type_name(node.renameType)}"
-    word, kind = RENAMABLE_RELATIONS[node.renameType]
+    word = RENAMABLE_RELATIONS[node.renameType]
     found = find_relation_named(binding, relation)
     if found is None:
         return skip_missing_relation(binding, node, tag)
-    if not isinstance(found, kind):
+    if word not in ("", relation_kind(found)):
         raise SqlError("42809", f'"{relation.relname}" is not a {word}')
     schema = found[0].schema if isinstance(found, tuple) else found.schema
     refuse_taken_name(binding, schema, new)
@@ -66,9 +78,9 @@ def rename_relation(binding: Binding, node: Node) -> AlterTable | ChangeObjects:
 
 
 def rename_column(binding: Binding, node: Node) -> AlterTable | ChangeObjects:
-    """ALTER TABLE and ALTER VIEW .. RENAME COLUMN, of either."""
+    """ALTER TABLE, VIEW and MATERIALIZED VIEW .. RENAME COLUMN, of any of them."""
     tag = f"ALTER {object_type_name(node.relationType)}"
-    if node.relationType not in (ObjectType.OBJECT_TABLE, ObjectType.OBJECT_VIEW):
+    if node.relationType not in _WITH_COLUMNS:
         raise not_supported("RENAME COLUMN of this", None)
     found = find_relation_named(binding, node.relation)
     if isinstance(found, ViewDefinition):

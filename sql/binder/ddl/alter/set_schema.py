@@ -14,13 +14,20 @@ from sql.binder.resolve.catalog_lookup import (
     refuse_renamed_type_clash,
     refuse_system_change,
     relation_exists,
+    relation_kind,
     schema_exists,
     undefined_relation,
 )
 from sql.binder.state import Binding
 from sql.catalog.catalog import Table
 from sql.catalog.constraint_names import with_stored_not_null_names
-from sql.catalog.objects import CatalogObject, IndexDefinition, SequenceDefinition, ViewDefinition
+from sql.catalog.objects import (
+    CatalogObject,
+    IndexDefinition,
+    MaterializedView,
+    SequenceDefinition,
+    ViewDefinition,
+)
 from sql.catalog.system_catalogs import SYSTEM_SCHEMAS
 from sql.catalog.temporary import is_temporary_schema
 from sql.errors import SqlError, not_supported, undefined_schema
@@ -29,9 +36,10 @@ from sql.parser.syntax import Node, string_values
 from sql.statements.bound import AlterTable
 from sql.statements.ddl import ChangeObjects, Redefinition
 
-_KINDS: Final[dict[ObjectType, tuple[str, type]]] = {
-    ObjectType.OBJECT_SEQUENCE: ("sequence", SequenceDefinition),
-    ObjectType.OBJECT_VIEW: ("view", ViewDefinition),
+_KINDS: Final = {
+    ObjectType.OBJECT_SEQUENCE: SequenceDefinition.kind,
+    ObjectType.OBJECT_VIEW: ViewDefinition.kind,
+    ObjectType.OBJECT_MATVIEW: MaterializedView.kind,
 }
 
 
@@ -47,8 +55,8 @@ def set_schema(binding: Binding, node: Node) -> AlterTable | ChangeObjects:
         raise not_supported(f"ALTER {what} .. SET SCHEMA", None)
     relation, tag = node.relation, f"ALTER {what}"
     found = find_relation_named(binding, relation)
-    word, kind = _KINDS.get(node.objectType, ("", object))
-    if found is not None and not isinstance(found, kind):
+    word = _KINDS.get(node.objectType, "")
+    if found is not None and word not in ("", relation_kind(found)):
         raise SqlError("42809", f'"{relation.relname}" is not a {word}')
     if isinstance(found, SequenceDefinition | ViewDefinition):
         return _set_schema_of(binding, found, node.newschema, tag)
@@ -59,7 +67,7 @@ def set_schema(binding: Binding, node: Node) -> AlterTable | ChangeObjects:
         return skip_missing_relation(binding, node, tag)
     table = altered_table(binding, node)
     assert table is not None, "what is named is found"
-    return _set_schema_of_table(binding, table, node.newschema)
+    return replace(_set_schema_of_table(binding, table, node.newschema), tag=tag)
 
 
 def _set_schema_of(

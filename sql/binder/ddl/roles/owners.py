@@ -36,6 +36,7 @@ _WORDS: Final = {
     ObjectType.OBJECT_VIEW: "VIEW",
     ObjectType.OBJECT_SEQUENCE: "SEQUENCE",
     ObjectType.OBJECT_INDEX: "INDEX",
+    ObjectType.OBJECT_MATVIEW: "MATERIALIZED VIEW",
 }
 
 

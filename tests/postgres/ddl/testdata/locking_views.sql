@@ -42,6 +42,6 @@ create view bad as select id from t union select id from o for update
 insert into o select * from locking
 create table copy_of as select * from locking
 select * from copy_of order by id
+create materialized view m as select id from t for update
 # meridian
 select * from over_plain p order by id for update of p
-create materialized view m as select id from t for update

@@ -38,7 +38,7 @@ create temp view tv as select 1
 alter view tv set schema x
 create temp sequence ts
 alter sequence ts set schema x
+alter materialized view v set schema x
 # meridian
 alter sequence x.s set schema pg_catalog
 alter view x.v set schema pg_temp
-alter materialized view v set schema x

@@ -86,6 +86,17 @@ insert into "Odd ""Name" values (1, '\.', 'y'), (null, null, '');
 insert into logless values (1), (2);
 insert into ring values (1, 1), (2, 1);
 
+create materialized view shop.totals (customer, orders) with (fillfactor = 80) as
+  select c.id, count(s.item) from shop.customer c left join shop.sale s on s.customer = c.id
+  group by c.id;
+create unique index totals_customer on shop.totals (customer);
+create materialized view shop.many_orders as select * from shop.totals where orders > 0;
+create materialized view shop.not_yet as select id, sku from shop.item with no data;
+comment on materialized view shop.totals is 'of customers';
+comment on column shop.totals.orders is 'how many';
+grant select on shop.totals to alice;
+alter materialized view shop.not_yet owner to alice;
+
 grant select, insert on shop.customer to readers;
 grant select (id, sku) on shop.item to alice;
 grant usage on schema shop to readers with grant option;

@@ -1,0 +1,223 @@
+"""Who follows which table: positions, frontiers, holds, and whom to wake.
+
+                    position                     frontier
+    since ─────────────┬────────────────────────────┬───────── in flight ─▶
+                       │ what it may be told next   │ nobody may know of it yet
+                       └ held
+
+INVARIANTS
+  S1  nobody is told a change past the frontier, the oracle's read_ts: what is told is durable and
+      applied, and a strict read that begins now sees it. No commit will ever be at or below the
+      frontier, so that what was told up to there is all there is.
+  S2  the position only advances, and is held readable: from the step that accepts the subscription,
+      while its transaction still holds the timestamp, to the step that ends it. It moves when the
+      subscriber says that it has told everything up to there, or when there was nothing to tell.
+  S3  no step passes the end of the subscription: changes at or after UP TO, or from the commit on
+      that changes the table's definition or drops it, are never told.
+  S4  a subscriber that has been given everything is named among those to wake in the step in which
+      there is more, and not again before it has asked.
+  S5  while somebody wants to know how far time has come, timestamps are closed once in
+      `subscribe_progress_us`, never at or past a commit that is on its way. In a timeline without a
+      clock only commits and ADVANCE close them.
+  S6  a subscription ends with its connection.
+  S7  one that is further behind the frontier than `subscription_lag_us` is ended, and told where to
+      resume. Its hold stays until it has let go of what it reads.
+
+Not here: the changes themselves (`storage/changes.py`), waiting (`driver/change_streams.py`).
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from coordinator.core.change_streams.steps import (
+    ChangeStep,
+    StreamEnd,
+    SubscriptionId,
+    SubscriptionRequest,
+)
+from coordinator.core.messages import ConnectionId
+from coordinator.core.read_holds import ReadHolds
+from coordinator.core.settings import CoreSettings
+from sql.catalog.catalog import Table
+from storage.shard import ShardState
+from storage.types import ShardId, Timestamp
+
+
+@dataclass(slots=True)
+class Subscription:
+    """One of them. `stop`: the first timestamp that it may not tell, and `end`, why (S3). `asleep`:
+    it has been given everything (S4). `told_at`: when it was last given something.
+    """
+
+    id: SubscriptionId
+    owner: ConnectionId
+    request: SubscriptionRequest
+    position: Timestamp
+    stop: Timestamp | None
+    end: StreamEnd
+    told_at: Timestamp
+    asleep: bool = False
+
+    @property
+    def shard(self) -> ShardId:
+        """The shard that it follows."""
+        return ShardId(self.request.table.shard)
+
+    def limit(self, frontier: Timestamp) -> Timestamp:
+        """The last timestamp that it may be told now (S1, S3)."""
+        return frontier if self.stop is None else Timestamp(min(frontier, self.stop - 1))
+
+    def is_over(self, frontier: Timestamp) -> bool:
+        """Whether nothing but its end is left to tell behind its position."""
+        return self.stop is not None and self.stop - 1 <= min(frontier, self.position)
+
+    def stop_at(self, ts: Timestamp, end: StreamEnd) -> None:
+        """End it before `ts`, if it does not end sooner."""
+        if self.stop is None or ts < self.stop:
+            self.stop, self.end = ts, end
+
+
+class Subscriptions:
+    """See the module; `frontier` is the oracle's read_ts (S1)."""
+
+    def __init__(
+        self,
+        shards: Mapping[ShardId, ShardState],
+        holds: ReadHolds,
+        frontier: Callable[[], Timestamp],
+        schema_of: Callable[[Table], pa.Schema],
+        settings: CoreSettings,
+    ) -> None:
+        self._shards = shards
+        self._holds = holds
+        self._frontier = frontier
+        self._schema_of = schema_of
+        self._progress_us = settings.subscribe_progress_us
+        self._lag_us = settings.subscription_lag_us
+        self._known: dict[SubscriptionId, Subscription] = {}
+        self._last = 0
+        self._closed_at = Timestamp(0)
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def __iter__(self) -> Iterator[Subscription]:
+        return iter(self._known.values())
+
+    def accept(
+        self, owner: ConnectionId, request: SubscriptionRequest, now: Timestamp
+    ) -> Subscription:
+        """A new one. Somebody holds its timestamp, which must be readable in its shard (S2)."""
+        self._last += 1
+        id_ = SubscriptionId(self._last)
+        made = Subscription(
+            id_, owner, request, request.as_of, request.up_to, StreamEnd(), told_at=now
+        )
+        self._known[id_] = made
+        self._holds.follow(id_, request.as_of)
+        return made
+
+    def find(self, id_: SubscriptionId) -> Subscription | None:
+        """One that is not over."""
+        return self._known.get(id_)
+
+    def take(self, id_: SubscriptionId, now: Timestamp) -> ChangeStep:
+        """What it may be told next; nothing: it sleeps until it is woken (S4)."""
+        known = self._known[id_]
+        upto = max(known.position, known.limit(self._frontier()))
+        over = known.stop is not None and known.stop - 1 <= upto
+        known.asleep = upto == known.position and not over
+        if not known.asleep:
+            known.told_at = now
+        return ChangeStep(
+            self._shards[known.shard],
+            self._schema_of(known.request.table),
+            known.position,
+            upto,
+            known.end if over else None,
+        )
+
+    def move(self, id_: SubscriptionId, ts: Timestamp) -> None:
+        """It has told everything up to `ts` (S2)."""
+        known = self._known.get(id_)
+        if known is None:
+            return  # its connection is gone (S6)
+        assert known.position <= ts <= self._frontier(), "S1, S2: it tells what it was given"
+        self._move(known, ts)
+
+    def _move(self, known: Subscription, ts: Timestamp) -> None:
+        known.position = ts
+        self._holds.follow(known.id, ts)
+
+    def forget(self, id_: SubscriptionId) -> None:
+        """It is over; it may have ended before, with its connection."""
+        if self._known.pop(id_, None) is not None:
+            self._holds.unfollow(id_)
+
+    def forget_owner(self, owner: ConnectionId) -> None:
+        """A connection is gone (S6)."""
+        for known in [known for known in self if known.owner == owner]:
+            self.forget(known.id)
+
+    def wants_time(self, now: Timestamp) -> Timestamp | None:
+        """Up to where timestamps should be closed now, if anywhere (S5); the caller says how far it
+        can.
+        """
+        frontier = self._frontier()
+        due = now - self._closed_at >= self._progress_us
+        wanted = [now for known in self if due and known.request.closes]
+        # Who waits for UP TO would otherwise wait for somebody to write.
+        wanted += [
+            Timestamp(known.stop - 1)
+            for known in self
+            if known.stop is not None and frontier < known.stop - 1 <= now
+        ]
+        if not wanted or max(wanted) <= frontier:
+            return None
+        return max(wanted)
+
+    def closed(self, now: Timestamp) -> None:
+        """Timestamps were closed."""
+        self._closed_at = now
+
+    def end_late(self) -> Iterable[SubscriptionId]:
+        """End those who are too far behind (S7)."""
+        frontier = self._frontier()
+        late: list[SubscriptionId] = []
+        for known in self:
+            lag_max = self._holds.history_of(known.shard) if self._lag_us is None else self._lag_us
+            if frontier - known.position > lag_max and not known.is_over(frontier):
+                known.stop_at(Timestamp(known.position + 1), _too_late(known.position))
+                late.append(known.id)
+        return late
+
+    def wake(self, now: Timestamp) -> Iterable[SubscriptionId]:
+        """Those who have something to hear (S4); the others move on (S2)."""
+        frontier = self._frontier()
+        woken: list[SubscriptionId] = []
+        for known in self:
+            if known.asleep and self._has_news(known, frontier, now):
+                known.asleep = False
+                woken.append(known.id)
+        return woken
+
+    def _has_news(self, known: Subscription, frontier: Timestamp, now: Timestamp) -> bool:
+        if known.is_over(frontier) or self._shards[known.shard].fenced:
+            return True
+        limit = known.limit(frontier)
+        if limit <= known.position:
+            return False
+        if self._shards[known.shard].last_write > known.position:
+            return True
+        if known.request.closes and now - known.told_at >= self._progress_us:
+            return True
+        if not known.request.closes:
+            self._move(known, limit)
+        return known.is_over(frontier)
+
+
+def _too_late(position: Timestamp) -> StreamEnd:
+    hint = f"Resume with SNAPSHOT = false AS OF {position}, as long as history reaches back to it."
+    return StreamEnd("53400", "the subscription is too far behind", hint)

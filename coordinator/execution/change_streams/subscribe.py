@@ -1,0 +1,134 @@
+"""Begin the subscription of a statement, and end it with the statement.
+
+    SUBSCRIBE ─▶ timestamp, UP TO ─▶ core: BeginSubscription ─▶ Rows, or COPY ─▶ until the end
+
+INVARIANTS
+  F6  a subscription is closed with the portal or the COPY that it is for, also if nobody has ever
+      asked for a row.
+"""
+
+from collections.abc import AsyncIterator
+from typing import Final
+
+import pyarrow as pa
+
+from coordinator.core.change_streams.steps import SubscriptionRequest
+from coordinator.driver.change_streams import ChangeStream
+from coordinator.execution.change_streams.telling import subscription_error, tell_changes
+from coordinator.execution.context import Batches, Done, Execution, Rows, tag_with_count
+from coordinator.execution.copy import CopyStream, send_copied
+from coordinator.execution.reg_names import oid_naming
+from coordinator.execution.run_plan import run_plan
+from coordinator.execution.time_value import time_value
+from coordinator.streams import close_batches, closing_batches
+from sql.errors import SqlError
+from sql.plan.nodes import RelationId
+from sql.statements.bound import CopySubscription, Subscribe
+from storage.batch import ShardView
+from storage.types import Timestamp
+
+_WAITS: Final = ("Extension", "SubscribedChanges")
+
+
+async def execute_subscribe(
+    execution: Execution, subscribe: Subscribe, client: CopyStream, *, as_of: Timestamp | None
+) -> Rows:
+    """SUBSCRIBE as a statement, whose rows end when the subscription does."""
+    batches = await _begin(execution, subscribe, client, as_of=as_of)
+    naming = oid_naming(subscribe.columns, execution.context)
+    return Rows(subscribe.columns, batches, tag_with_count("SUBSCRIBE"), naming)
+
+
+async def execute_copy_subscription(
+    execution: Execution, copy: CopySubscription, client: CopyStream, *, as_of: Timestamp | None
+) -> Done:
+    """COPY (SUBSCRIBE ..) TO STDOUT."""
+    columns = copy.subscribe.columns
+    batches = await _begin(execution, copy.subscribe, client, as_of=as_of)
+    return await send_copied(execution, columns, copy.options, batches, client)
+
+
+async def _begin(
+    execution: Execution, subscribe: Subscribe, client: CopyStream, *, as_of: Timestamp | None
+) -> "SubscribedRows":
+    transaction, coordination = execution.transaction, execution.services.coordination
+    ts = await transaction.timestamp([subscribe.table]) if as_of is None else as_of
+    up_to: Timestamp | None = None
+    if subscribe.up_to is not None:
+        up_to = time_value(execution, subscribe.up_to, "UP TO")
+        if up_to <= ts:
+            detail = f"AS OF is {ts}, and UP TO is {up_to}."
+            raise SqlError("22023", "UP TO must be after AS OF", detail=detail)
+    wanted = SubscriptionRequest(subscribe.table, ts, up_to, closes=subscribe.progress)
+    stream = await coordination.subscribe(transaction.id, wanted)
+    # F5: from here on it is the subscription that holds the timestamp.
+    transaction.let_go()
+    return SubscribedRows(execution, subscribe, stream, client)
+
+
+class SubscribedRows:
+    """The rows of a subscription, as a stream of batches (F6)."""
+
+    def __init__(
+        self,
+        execution: Execution,
+        subscribe: Subscribe,
+        stream: ChangeStream,
+        client: CopyStream,
+    ) -> None:
+        self._execution = execution
+        self._subscribe = subscribe
+        self._stream = stream
+        self._client = client
+        self._batches = self._tell()
+        self._following = execution.transaction.following
+        self._following.open += 1
+        self._is_open = True
+        stream.on_stop = self._stop
+
+    def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
+        return self
+
+    async def __anext__(self) -> pa.RecordBatch:
+        return await anext(self._batches)
+
+    async def aclose(self) -> None:
+        """Nobody wants more."""
+        await close_batches(self._batches)
+        self._close()
+
+    def _close(self) -> None:
+        if self._is_open:
+            self._is_open = False
+            self._following.open -= 1
+            self._stream.close()
+
+    def _stop(self) -> None:
+        """The core has ended it, perhaps while a client reads slowly what was told before."""
+        if self._is_open:
+            step = self._stream.take()
+            error = None if step.end is None else subscription_error(step.end, step.after)
+            if error is not None:
+                self._following.interrupt(error)
+
+    def _run(self, view: ShardView) -> AsyncIterator[pa.RecordBatch]:
+        query = self._subscribe.query
+        return run_plan(
+            self._execution, query.plan, {RelationId(self._subscribe.table.shard): view}
+        )
+
+    async def _tell(self) -> Batches:
+        try:
+            told = tell_changes(self._stream, self._subscribe, self._run, self._wait)
+            async with closing_batches(told) as batches:
+                async for batch in batches:
+                    if batch.num_rows:
+                        yield batch
+        finally:
+            self._close()
+
+    async def _wait(self) -> None:
+        """Until there is more; what was told is on its way before."""
+        await self._client.flush()
+        with self._execution.transaction.waiting(*_WAITS):
+            await self._stream.wait()

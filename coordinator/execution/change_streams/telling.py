@@ -1,0 +1,101 @@
+"""Tell what there is of a subscription, from its snapshot to its end.
+
+    take a step ─┬─ changes ─▶ rows ─▶ progress ─▶ move ─┐
+        ▲        ├─ nothing ─▶ wait ─────────────────────┤
+        │        └─ the end ─▶ over, or an error         │
+        └────────────────────────────────────────────────┘
+
+It knows no socket and no engine: who calls it reads rows, and waits.
+"""
+
+from collections.abc import Awaitable, Callable
+from itertools import islice
+from typing import Final
+
+from coordinator.core.change_streams.steps import ChangeStep, StreamEnd
+from coordinator.driver.change_streams import ChangeStream
+from coordinator.execution.change_streams.change_rows import ChangeRows, RunOverView
+from coordinator.execution.context import Batches
+from coordinator.streams import closing_batches
+from sql.errors import SqlError
+from sql.statements.bound import Subscribe
+from storage.batch import ShardView
+from storage.changes import Change, changes
+from storage.types import Timestamp
+
+COMMITS_MAX: Final = 64
+"""Commits that are told between two looks at the core. Larger: more is kept for who does not read.
+Smaller: who is behind catches up more slowly."""
+
+COMMIT_ROWS_MAX: Final = 10_000
+"""Rows of these after which no further commit is taken."""
+
+
+async def tell_changes(
+    stream: ChangeStream,
+    subscribe: Subscribe,
+    run: RunOverView,
+    wait: Callable[[], Awaitable[None]],
+) -> Batches:
+    """The rows of a subscription; some batches may be empty. `wait`: until the stream is woken."""
+    step = stream.take()
+    rows = ChangeRows(subscribe, step.schema, run)
+    if subscribe.snapshot:
+        view, ts = _snapshot(step), step.after
+        del step  # F4: the view is all that is kept of the shard
+        async with closing_batches(rows.snapshot(view, ts)) as batches:
+            del view
+            async for batch in batches:
+                yield batch
+        step = stream.take()
+    if subscribe.progress:
+        yield rows.progress(Timestamp(step.after + 1))
+    while True:
+        if not step.is_empty:
+            few, reached = _next_commits(step)
+            del step  # F4: what is kept of it are these commits
+            for change in few:
+                async with closing_batches(rows.change(change)) as batches:
+                    async for batch in batches:
+                        yield batch
+            if subscribe.progress:
+                yield rows.progress(Timestamp(reached + 1))
+            stream.move(reached)
+        elif step.end is None:
+            del step
+            await wait()
+        else:
+            error = subscription_error(step.end, step.after)
+            if error is None:
+                return
+            raise error
+        step = stream.take()
+
+
+def subscription_error(end: StreamEnd, told: Timestamp) -> SqlError | None:
+    """The error that ends a subscription; None: it ends as it was asked to."""
+    if end.sqlstate is None:
+        return None
+    detail = f"All changes up to {told} were told."
+    return SqlError(end.sqlstate, end.message, detail=detail, hint=end.hint)
+
+
+def _snapshot(step: ChangeStep) -> ShardView:
+    """The table at the timestamp behind which the changes begin."""
+    return step.state.view(step.after, schema=step.schema)
+
+
+def _next_commits(step: ChangeStep) -> tuple[list[Change], Timestamp]:
+    """Some of the next commits, and up to where they are all there is."""
+    found = changes(step.state, step.after, step.upto, step.schema)
+    few: list[Change] = []
+    rows = 0
+    for change in islice(found, COMMITS_MAX):
+        few.append(change)
+        rows += sum(len(part.rows) for part in (*change.came, *change.went))
+        if rows >= COMMIT_ROWS_MAX:
+            break
+    else:
+        if len(few) < COMMITS_MAX:
+            return few, step.upto
+    return few, few[-1].ts

@@ -1,0 +1,123 @@
+"""Hide passwords and tokens in what others than the client may see: logs, activity, statistics.
+
+    create role ann password 'x'          ─▶  create role ann password <hidden>
+    set app.api_token = 'x'               ─▶  set app.api_token = <hidden>
+    postgresql://ann:x@host/db            ─▶  postgresql://ann:<hidden>@host/db
+    host=h password=x                     ─▶  host=h password=<hidden>
+    SCRAM-SHA-256$4096:salt$stored:server ─▶  SCRAM-SHA-256$<hidden>
+
+INVARIANTS
+  H1  in doubt more is hidden. A statement that gives a role its password loses all that follows:
+      where a password ends is the parser's business, and texts that it refuses have passwords, too.
+  H2  the time is linear in the text, whatever the text is; so the text may be anybody's.
+  H3  hiding twice is hiding once.
+
+Not here: values of parameters, which have no names. `log_parameter_max_length = 0` leaves them out.
+"""
+
+import re
+from typing import Final
+
+HIDDEN: Final = "<hidden>"
+
+_STEPS: Final = tuple(
+    re.compile(rf"\b(?:{words})\b", re.IGNORECASE)
+    for words in ("create|alter", "role|user|group", "password")
+)
+"""Words of CREATE and ALTER ROLE .. PASSWORD, and of USER MAPPING .. OPTIONS (password ..)."""
+
+_NAMES: Final = r"password|passwd|passphrase|secret|token|credentials?|api_?key|access_?key"
+_NAME: Final = re.compile(rf"(?:{_NAMES})\b[\"'\]]?", re.IGNORECASE)
+"""The end of a secret's name: `sslpassword`, `app.api_token`, `"password"`."""
+
+_BEFORE_VALUE: Final = re.compile(r"\s{0,9}(?:=>|=|:(?!:)|,|\bto\b)?\s{0,9}", re.IGNORECASE)
+_QUOTED: Final = re.compile(
+    r"""(?:[eu]&?)? (?: ''[^']+'' | '(?:[^']|'')*'? | "[^"]*"? )""", re.IGNORECASE | re.VERBOSE
+)
+"""A literal, one inside of a literal, or one without its end."""
+_DOLLARS: Final = re.compile(r"\$(?:[^\W\d]\w{0,62})?\$")
+_BARE: Final = re.compile(r"[^\s&;,()'\"]+")
+_URL: Final = re.compile(r"://[^\s/?#@:'\"]{0,256}:(?!<hidden>)")
+_URL_PASSWORD: Final = re.compile(r"[^\s/?#'\"]+")
+_VERIFIER: Final = re.compile(r"(SCRAM-SHA-256\$)[0-9]+:[^\s'\"]*")
+_IS_SUSPECT: Final = re.compile(rf"{_NAMES}|://|SCRAM-SHA-256", re.IGNORECASE)
+
+
+def without_secrets(text: str) -> str:
+    """The text with `<hidden>` in place of what may be a secret (H1)."""
+    if _IS_SUSPECT.search(text) is None:
+        return text
+    text = _without_role_password(text)
+    text = _without_url_passwords(text)
+    text = _VERIFIER.sub(rf"\1{HIDDEN}", text)
+    return _without_named_values(text)
+
+
+def without_secrets_of(message: str, statement: str) -> str:
+    """What an error says of a statement, without what is hidden in the statement itself."""
+    shown = without_secrets(statement)
+    message = without_secrets(message)
+    first, last = message.find('"'), message.rfind('"')
+    if shown == statement or last <= first:
+        return message
+    if message[first + 1 : last] in shown:
+        return message
+    return f"{message[: first + 1]}{HIDDEN}{message[last:]}"
+
+
+def _without_role_password(text: str) -> str:
+    end = 0
+    # One word after the other: a pattern of all three would look again from each first word (H2).
+    for step in _STEPS:
+        found = step.search(text, end)
+        if found is None:
+            return text
+        end = found.end()
+    return f"{text[:end]} {HIDDEN}"
+
+
+def _without_url_passwords(text: str) -> str:
+    pieces: list[str] = []
+    end = 0
+    while (found := _URL.search(text, end)) is not None:
+        password = _URL_PASSWORD.match(text, found.end())
+        at = -1 if password is None else password[0].rfind("@")
+        pieces.append(text[end : found.end()])
+        end = found.end()
+        if at >= 0:
+            pieces.append(HIDDEN)
+            end += at
+    return "".join((*pieces, text[end:]))
+
+
+def _without_named_values(text: str) -> str:
+    pieces: list[str] = []
+    end = 0
+    while (found := _NAME.search(text, end)) is not None:
+        before = _BEFORE_VALUE.match(text, found.end())
+        assert before is not None, "it takes nothing, too"
+        value_end = _value_end(text, before.end(), sign=before[0].strip())
+        pieces.append(text[end : before.end()])
+        end = before.end()
+        if value_end > end:
+            pieces.append(HIDDEN)
+            end = value_end
+    return "".join((*pieces, text[end:]))
+
+
+def _value_end(text: str, start: int, *, sign: str) -> int:
+    """Where the value that begins here, behind this sign, ends; `start` if there is none: what
+    stands here is a name, or a parameter.
+    """
+    quoted = _QUOTED.match(text, start)
+    if quoted is not None:
+        return quoted.end()
+    dollars = _DOLLARS.match(text, start)
+    if dollars is not None:
+        close = text.find(dollars[0], dollars.end())
+        return len(text) if close < 0 else close + len(dollars[0])
+    if sign in ("", ",") or text.startswith(("$", HIDDEN), start):
+        return start
+    # Without quotes, behind `=`, `:` or TO: part of a connection string, or a number.
+    bare = _BARE.match(text, start)
+    return start if bare is None else bare.end()

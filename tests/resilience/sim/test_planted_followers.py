@@ -1,0 +1,133 @@
+"""Bugs planted into change streams: subscribers of the simulation must find each of them."""
+
+from collections.abc import Callable, Iterable
+from weakref import WeakKeyDictionary
+
+import pytest
+
+from coordinator.core.change_streams.steps import ChangeStep, SubscriptionId, SubscriptionRequest
+from coordinator.core.change_streams.subscriptions import Subscription, Subscriptions
+from coordinator.core.messages import ConnectionId
+from coordinator.core.read_holds import ReadHolds
+from coordinator.core.state import CoreState
+from coordinator.execution.change_streams import telling
+from storage.batch import ShardView
+from storage.changes import Change
+from storage.types import Timestamp
+from tests.resilience.sim.planted import Plant, Planted, assert_found
+
+
+def progress_before_rows(patch: pytest.MonkeyPatch) -> None:
+    next_commits = telling._next_commits
+    kept: list[Change] = []
+
+    def early(step: ChangeStep) -> tuple[list[Change], Timestamp]:
+        few, reached = next_commits(step)
+        told = [change for change in kept if change.ts <= reached]
+        kept[:] = few
+        return told, reached
+
+    patch.setattr(telling, "_next_commits", early)
+
+
+def up_to_inclusive(patch: pytest.MonkeyPatch) -> None:
+    def limit(self: Subscription, frontier: Timestamp) -> Timestamp:
+        return frontier if self.stop is None else Timestamp(min(frontier, self.stop))
+
+    patch.setattr(Subscription, "limit", limit)
+
+
+def snapshot_at_another_timestamp(patch: pytest.MonkeyPatch) -> None:
+    def newest(step: ChangeStep) -> ShardView:
+        return step.state.view(step.upto, schema=step.schema)
+
+    patch.setattr(telling, "_snapshot", newest)
+
+
+def hold_dropped_too_early(patch: pytest.MonkeyPatch) -> None:
+    """The subscription holds nothing when its transaction has let go."""
+    patch.setattr(ReadHolds, "follow", lambda *_: None)
+    patch.setattr(ReadHolds, "unfollow", lambda *_: None)
+
+
+def _accepted_at(moved: int) -> Plant:
+    accept = Subscriptions.accept
+
+    def other(
+        self: Subscriptions, owner: ConnectionId, request: SubscriptionRequest, now: Timestamp
+    ) -> Subscription:
+        made = accept(self, owner, request, now)
+        made.position = Timestamp(made.position + moved)
+        return made
+
+    return lambda patch: patch.setattr(Subscriptions, "accept", other)
+
+
+def told_before_it_is_durable(patch: pytest.MonkeyPatch) -> None:
+    """Time is said to have come to a commit that is on its way."""
+    begin = CoreState.__init__
+    cores: WeakKeyDictionary[Subscriptions, CoreState] = WeakKeyDictionary()
+
+    def init(self: CoreState, *rest: object) -> None:
+        begin(self, *rest)  # type: ignore[arg-type]
+        read_ts = self.oracle.read_ts
+        groups = self.groups
+        self.subscriptions._frontier = lambda: groups.pending_ts or read_ts()
+        cores[self.subscriptions] = self
+
+    patch.setattr(CoreState, "__init__", init)
+
+
+def sleepers_not_woken(patch: pytest.MonkeyPatch) -> None:
+    wake = Subscriptions.wake
+
+    def some(self: Subscriptions, now: Timestamp) -> Iterable[SubscriptionId]:
+        return [one for one in wake(self, now) if one % 2]
+
+    patch.setattr(Subscriptions, "wake", some)
+
+
+def commits_left_out_at_the_bound(patch: pytest.MonkeyPatch) -> None:
+    """When more than a few commits are there, the next step begins behind the first that is not
+    told.
+    """
+    patch.setattr(telling, "COMMITS_MAX", 2)
+    next_commits: Callable[[ChangeStep], tuple[list[Change], Timestamp]] = telling._next_commits
+
+    def more(step: ChangeStep) -> tuple[list[Change], Timestamp]:
+        few, reached = next_commits(step)
+        return few, reached if len(few) < 2 else step.upto
+
+    patch.setattr(telling, "_next_commits", more)
+
+
+@pytest.mark.parametrize(
+    ("plant", "weather"),
+    [
+        (progress_before_rows, "calm"),
+        (up_to_inclusive, "calm"),
+        (snapshot_at_another_timestamp, "calm"),
+        (hold_dropped_too_early, "calm"),
+        (_accepted_at(-1), "calm"),
+        (_accepted_at(1), "calm"),
+        (told_before_it_is_durable, "calm"),
+        (sleepers_not_woken, "calm"),
+        (commits_left_out_at_the_bound, "calm"),
+    ],
+    ids=[
+        "progress before rows",
+        "UP TO inclusive",
+        "snapshot at another timestamp",
+        "hold dropped too early",
+        "resume one too early",
+        "resume one too late",
+        "told before it is durable",
+        "sleepers not woken",
+        "commits left out at the bound",
+    ],
+)
+def test_planted_in_change_streams(
+    plant: Plant, weather: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant(monkeypatch)
+    assert_found(Planted(plant, "followers", weather))

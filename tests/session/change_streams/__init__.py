@@ -1,0 +1,1 @@
+"""SUBSCRIBE over the wire: what real clients are told, and how it ends."""

@@ -1,0 +1,1 @@
+"""The files of `deploy/`: right by their schemas, and their commands serve."""
