@@ -86,7 +86,8 @@ async def test_what_an_extension_says_of_itself() -> None:
         assert (await all_rows(one, said))[0] == ("ours",)
         installed = "select name, installed_version from pg_available_extensions order by 1"
         assert await all_rows(one, installed) == [
-            ("pgcrypto", "1.4"), ("plpgsql", "1.0"), ("uuid-ossp", None),
+            ("pg_stat_statements", None), ("pgcrypto", "1.4"), ("plpgsql", "1.0"),
+            ("uuid-ossp", None),
         ]  # fmt: skip
 
 

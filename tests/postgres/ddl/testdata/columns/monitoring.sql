@@ -89,3 +89,9 @@ SELECT pg_cancel_backend(2000000000);
 SELECT EXISTS(SELECT 1 FROM pg_namespace WHERE nspname = 'public'), version(), current_setting('server_version_num')::integer as numeric_version;
 SELECT pg_advisory_lock(72707369);
 SELECT pg_advisory_unlock(72707369);
+-- resets
+SELECT pg_stat_reset(), pg_stat_clear_snapshot(), pg_stat_force_next_flush();
+SELECT pg_stat_reset_shared(), pg_stat_reset_shared(NULL), pg_stat_reset_shared('io'), pg_stat_reset_shared(target => 'wal');
+SELECT pg_stat_reset_slru(), pg_stat_reset_slru('notify'), pg_stat_reset_slru('no such');
+SELECT pg_stat_reset_single_table_counters(5), pg_stat_reset_single_table_counters(NULL), pg_stat_reset_single_function_counters(5);
+SELECT pg_stat_reset_backend_stats(1), pg_stat_reset_replication_slot(NULL), pg_stat_reset_subscription_stats(NULL);
