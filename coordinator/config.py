@@ -24,8 +24,6 @@ from pathlib import Path
 from typing import Final, TypeAlias
 from urllib.parse import SplitResult, parse_qs, urlsplit
 
-from compute.spark.allowed_conf import refused_conf
-
 Scalar: TypeAlias = str | int | float | bool
 
 PREFIX: Final = "MERIDIAN_"
@@ -450,6 +448,10 @@ def _check_cluster(settings: Settings) -> None:
         raise SettingsError("spark_driver_bind needs spark_driver_host")
     if settings.spark_driver_port > 65_535:
         raise SettingsError("spark_driver_port must be at most 65535")
+    if not settings.spark_conf:
+        return  # a start without Spark imports nothing of it
+    from compute.spark.allowed_conf import refused_conf
+
     refused = refused_conf(settings.spark_conf)
     if refused is not None:
         raise SettingsError(

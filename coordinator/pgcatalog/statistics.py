@@ -12,6 +12,7 @@ from coordinator.pgcatalog.definitions import user_tables
 from coordinator.pgcatalog.named_row import NamedRow
 from coordinator.pgcatalog.privileges import PrivilegeColumns
 from coordinator.pgcatalog.tables import is_shown_as_view
+from coordinator.statistics.server_statistics import SLRU_NAMES
 from sql.binder.state import BindContext
 from sql.catalog.catalog import Table
 from sql.catalog.objects import StatisticsDefinition
@@ -166,10 +167,6 @@ _SEQUENCES: Final[Mapping[str, _Rows]] = {
     "user": _sequences,
 }
 
-SLRU_NAMES: Final = (
-    "commit_timestamp", "multixact_member", "multixact_offset", "notify", "serializable",
-    "subtransaction", "transaction", "other",
-)  # fmt: skip
 _DATABASE_COUNTS: Final = (
     "numbackends", "xact_commit", "xact_rollback", "blks_read", "blks_hit", "tup_returned",
     "tup_fetched", "tup_inserted", "tup_updated", "tup_deleted", "conflicts", "temp_files",

@@ -48,6 +48,13 @@ class ObservedStatistics:
     """By what pg_stat_reset_shared() calls it, or `slru:` and the name of one of these."""
 
 
+SLRU_NAMES: Final = (
+    "commit_timestamp", "multixact_member", "multixact_offset", "notify", "serializable",
+    "subtransaction", "transaction", "other",
+)  # fmt: skip
+"""Caches of PostgreSQL that have statistics of their own."""
+
+
 class ServerStatistics:
     """See the module."""
 

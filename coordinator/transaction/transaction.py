@@ -788,14 +788,9 @@ class SessionTransaction:
             self._variables.rolled_back()
 
     def _forget(self) -> None:
-        self._snapshot = self._undo = None
-        self._chosen = False
-        self._line = None
-        self.waited = self._refreshes = False
-        self._as_of = None
-        self._past_settled = False
-        self._not_of_system = None
-        self._changed_catalog = False
+        self._snapshot = self._undo = self._line = self._as_of = self._not_of_system = None
+        self._chosen = self.waited = self._refreshes = False
+        self._past_settled = self._changed_catalog = False
         self.deferral.forget()
         self.notifications.forget()
         self.fresh.clear()

@@ -14,7 +14,7 @@ FEATURES: Final[Mapping[str, str]] = {
     "create_database": "`CREATE DATABASE`, `DROP DATABASE`",
     "do": "functions, procedures, `DO`",
     "exclusion_constraints": "exclusion constraints",
-    "extensions": "`CREATE EXTENSION` of others than `pgcrypto` and `uuid-ossp`",
+    "extensions": "`CREATE EXTENSION` of others than `pgcrypto`, `uuid-ossp`, `pg_stat_statements`",
     "foreign_tables": "foreign tables and servers",
     "full_text": "bit strings, `money`, network, geometric, text search types",
     "functions": "functions, procedures, `DO`",
