@@ -6,12 +6,12 @@ The first run's parameters are known: they are computed before every statement.
 """
 
 from collections.abc import Iterator, Sequence
-from itertools import repeat
+from itertools import chain, repeat
 
 from coordinator.execution.context import Execution, StatementRuns
 from coordinator.execution.sequence_calls import take_values
+from coordinator.execution.short_writes.given_values import sequence_counts
 from sql.binder.expressions.session_calls import CLOCK_FUNCTIONS, TRANSACTION_START
-from sql.catalog.objects import SequenceDefinition
 from sql.statements.bound import ParameterizedStatement
 from sql.statements.runtime_parameters import RuntimeParameter
 from sql.types.sql_type import Value
@@ -42,14 +42,8 @@ async def values_of_runs(
     calls = [statement.supplied for statement in statements]
     if not any(calls):
         return repeat(())
-    counts: dict[int, tuple[SequenceDefinition, int]] = {}
-    for place in of[1:]:
-        for call in calls[place]:
-            if call.sequence is not None:
-                _, before = counts.get(call.sequence.oid, (call.sequence, 0))
-                counts[call.sequence.oid] = call.sequence, before + 1
     taken: dict[int, Iterator[int]] = {}
-    for sequence, count in counts.values():
+    for sequence, count in sequence_counts(chain.from_iterable(calls[at] for at in of[1:])):
         taken[sequence.oid] = iter(await take_values(execution, sequence, count))
     started = execution.services.clock.now()
 

@@ -10,7 +10,7 @@ INVARIANTS
       not.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from coordinator.driver.coordination import Coordination
@@ -33,17 +33,22 @@ class ValuesAtHand:
 _NONE = ValuesAtHand(())
 
 
+def sequence_counts(calls: Iterable[RuntimeParameter]) -> Sequence[tuple[SequenceDefinition, int]]:
+    """How many values of each sequence the calls take."""
+    counts: dict[int, tuple[SequenceDefinition, int]] = {}
+    for call in calls:
+        if call.sequence is not None:
+            _, before = counts.get(call.sequence.oid, (call.sequence, 0))
+            counts[call.sequence.oid] = call.sequence, before + 1
+    return tuple(counts.values())
+
+
 class RuntimeValues:
     """The runtime parameters of a statement."""
 
     def __init__(self, calls: Sequence[RuntimeParameter]) -> None:
         self._calls = calls
-        counts: dict[int, tuple[SequenceDefinition, int]] = {}
-        for call in calls:
-            if call.sequence is not None:
-                _, before = counts.get(call.sequence.oid, (call.sequence, 0))
-                counts[call.sequence.oid] = call.sequence, before + 1
-        self._counts = tuple(counts.values())
+        self._counts = sequence_counts(calls)
 
     @property
     def moves_sequences(self) -> bool:

@@ -1,7 +1,6 @@
 """The server's side of connections that nobody serves."""
 
 import asyncio
-import contextlib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
@@ -29,6 +28,7 @@ class _Services:
     sessions: object = None
     memory: object = None
     counters: object = None
+    statistics: object = None
 
 
 async def _connect_after_the_group_has_failed(place: Path) -> bytes:
@@ -36,10 +36,12 @@ async def _connect_after_the_group_has_failed(place: Path) -> bytes:
     port = await server.bind()
     # Nobody gets as far as to ask for the others.
     services = cast(Services, _Services())
-    with contextlib.suppress(ExceptionGroup):
+    with pytest.raises(ExceptionGroup) as failed:
         async with asyncio.TaskGroup() as group:
             await server.accept(group, services)
             raise RuntimeError("the driver has failed")
+    # Nothing else has: what the services do not have, say.
+    assert [str(error) for error in failed.value.exceptions] == ["the driver has failed"]
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
         return await reader.read()
