@@ -101,4 +101,4 @@ async def test_the_schema_of_the_server_is_a_system_schema_with_an_older_name() 
         definitions = "select pg_get_viewdef(oid) = definition from pg_views join pg_class c"
         definitions += " on relname = viewname where schemaname = 'pg_meridian'"
         definitions += " and relnamespace = 'pg_meridian'::regnamespace"
-        assert await all_rows(one, definitions) == [(True,)] * 7
+        assert set(await all_rows(one, definitions)) == {(True,)}
