@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("coordinator", "sql", "storage", "compute")
+PACKAGES = ("coordinator", "sql", "storage", "compute", "ingest")
 
 MODULES_MAX = 40
 """A folder with more has two subjects."""

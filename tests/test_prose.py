@@ -24,8 +24,8 @@ FILES_IN_PARAGRAPH_MAX = 2
 PAGE_LINES_MAX = {"README.md": 130, "ARCHITECTURE.md": 60, "docs/architecture/": 150}
 GENERATED = ("docs/clients.md", "docs/reference/sql.md")
 
-PLACES = ("sql", "compute", "coordinator", "storage", "tests", "docs", "deploy")
-PACKAGES = ("sql", "compute", "coordinator", "storage")
+PLACES = ("sql", "compute", "coordinator", "storage", "ingest", "tests", "docs", "deploy")
+PACKAGES = ("sql", "compute", "coordinator", "storage", "ingest")
 ABBREVIATIONS = ("e.g.", "i.e.", "cf.", "vs.", "etc.", "approx.", "p.", "no.", "sec.")
 
 CODE_SPAN = re.compile(r"(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)

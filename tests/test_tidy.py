@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-PACKAGES = ("coordinator", "sql", "storage", "compute")
+PACKAGES = ("coordinator", "sql", "storage", "compute", "ingest")
 PROSE = ("README.md", "ARCHITECTURE.md", "Dockerfile", "Makefile", "pyproject.toml")
 
 FUNCTION_LINES_MAX = 70

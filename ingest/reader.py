@@ -1,0 +1,172 @@
+"""The contract between the coordinator and what reads an upstream.
+
+`tests/ingest` will have one suite of conformance for all readers.
+"""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Final, Protocol, TypeAlias
+
+import pyarrow as pa
+
+from sql.types.sql_type import SqlType, Value
+
+Position: TypeAlias = Mapping[str, int]
+"""How far a source has been read, by partition; one entry for a source without partitions.
+
+PostgreSQL: `{"lsn": n}`, the end of the last commit. A generator: `{"offset": n}`, the next row.
+A position is behind another one if none of its numbers is greater and one is less.
+"""
+
+
+class Unchanged(Enum):
+    """A value that upstream did not send, since the change leaves it as it was."""
+
+    UNCHANGED = "unchanged"
+
+
+UNCHANGED: Final = Unchanged.UNCHANGED
+
+ChangeRow: TypeAlias = "tuple[Value | Unchanged, ...]"
+"""A row in the order of its table's columns, as `UpstreamTable` has them."""
+
+
+class ChangeKind(Enum):
+    """What an upstream did to a row, or to a table."""
+
+    INSERT = "insert"
+    UPDATE = "update"
+    DELETE = "delete"
+    TRUNCATE = "truncate"
+
+
+@dataclass(frozen=True, slots=True)
+class UpstreamChange:
+    """One change, in upstream's order.
+
+    `old` has the row before, at least its key; None where the key stays, or none is known. `new`
+    has the row after it; None for DELETE and TRUNCATE.
+    """
+
+    kind: ChangeKind
+    old: ChangeRow | None = None
+    new: ChangeRow | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BadRecord:
+    """A record that no column can take; see section a.8 of the design.
+
+    `place` says where it stands upstream. Without a `key` nobody can say which row it changes.
+    """
+
+    reference: str
+    place: Mapping[str, int | str]
+    code: str
+    message: str
+    key: bytes | None = None
+    value: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SourceBatch:
+    """Whole upstream transactions up to `upto`; changes by the name of the table upstream."""
+
+    upto: Position
+    changes: Mapping[str, Sequence[UpstreamChange]] = field(default_factory=dict)
+    errors: Sequence[BadRecord] = ()
+    size: int = 0
+    """Bytes, roughly as they were received."""
+
+
+@dataclass(frozen=True, slots=True)
+class UpstreamColumn:
+    """A column as its source has it."""
+
+    name: str
+    type: SqlType
+    not_null: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class UpstreamTable:
+    """A table as its source has it; `key` names the columns that identify a row, if any do."""
+
+    reference: str
+    columns: tuple[UpstreamColumn, ...]
+    key: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Upstream:
+    """What `inspect` has seen. `identity` differs whenever positions do not mean the same."""
+
+    identity: Mapping[str, str]
+    tables: tuple[UpstreamTable, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadLimits:
+    """How much one `read` gives: it returns after `wait_ms` at the latest, maybe with nothing."""
+
+    size: int = 8 << 20
+    wait_ms: int = 1000
+
+
+class ReaderFailure(Exception):
+    """Reading cannot go on; `broken` means that only a person can mend it, otherwise try again."""
+
+    def __init__(self, code: str, message: str, *, hint: str = "", broken: bool = False) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.hint = hint
+        self.broken = broken
+
+
+class SourceReader(Protocol):
+    """Reads one source. Every method may raise `ReaderFailure`; one is called at a time.
+
+    `acknowledge` and `close` are the exceptions: they may come while `read` waits.
+    """
+
+    async def inspect(self) -> Upstream:
+        """What can be read. Changes nothing upstream."""
+        ...
+
+    async def prepare(self, tables: Sequence[UpstreamTable]) -> Position:
+        """Make what reading needs upstream (a slot), under the name of this source's generation.
+
+        Returns the position of the snapshot that `snapshot` gives. What a try before has made
+        under this name goes first.
+        """
+        ...
+
+    def snapshot(self) -> AsyncIterator[tuple[str, pa.RecordBatch]]:
+        """All rows at the position that `prepare` gave, by table; Arrow as the table stores it."""
+        ...
+
+    async def start(self, after: Position, tables: Sequence[UpstreamTable]) -> None:
+        """Go on directly behind `after`: the next `read` gives what follows."""
+        ...
+
+    async def read(self, limits: ReadLimits) -> SourceBatch:
+        """See F6 and F9. A batch without changes may still move the position."""
+        ...
+
+    async def acknowledge(self, upto: Position) -> None:
+        """Upstream may forget what lies up to `upto`. Cumulative; never ahead of what is given."""
+        ...
+
+    async def newest(self) -> Position:
+        """A position that covers all that upstream had committed when this was called."""
+        ...
+
+    async def close(self) -> None:
+        """End the connection; what is upstream stays."""
+        ...
+
+    async def release(self) -> None:
+        """Remove what `prepare` made upstream; nothing happens if it is gone."""
+        ...
