@@ -45,6 +45,7 @@ from coordinator.planning.literal_templates import LiteralTemplates
 from coordinator.planning.plan_cache import PlanCache
 from coordinator.server_counters import ServerCounters
 from coordinator.statistics.server_statistics import ObservedStatistics, ServerStatistics
+from coordinator.transaction.following import ChangeReader
 from coordinator.transaction.transaction import SessionTransaction
 from coordinator.variables.variables import Variables
 from sql.binder.state import BindContext, Binding
@@ -434,6 +435,8 @@ class Rows:
     naming: OidNaming | None = None
     is_binary: bool = False
     """Of FETCH from a BINARY cursor, which a simple query gets in binary."""
+    reader: ChangeReader | None = None
+    """Of a subscription: a batch without rows says that a FETCH should end here."""
 
 
 Outcome: TypeAlias = Done | Rows

@@ -182,6 +182,11 @@ class SessionTransaction:
         return begun or bool(self.notifications)
 
     @property
+    def only_follows(self) -> bool:
+        """Whether its block has subscriptions, and nothing else."""
+        return self._id is None and self.following.open > 0 and self._in_block and not self._failed
+
+    @property
     def failed(self) -> bool:
         """Waiting for ROLLBACK."""
         return self._failed
@@ -636,8 +641,8 @@ class SessionTransaction:
 
     def let_go(self) -> None:
         """A subscription goes on by itself: hold nothing if it is all that was done so far."""
-        others = self.statements or self.notifications or self._savepoints or self.wrote
-        if not others and self._as_of is None:
+        others = self.statements > self.following.statements or self._savepoints or self.wrote
+        if not others and not self.notifications and self._as_of is None:
             self._drop()
 
     def restart(self) -> None:
@@ -780,7 +785,7 @@ class SessionTransaction:
         self._failed = False
         self._savepoints.clear()
         self._now = 0
-        self.statements = 0
+        self.statements = self.following.statements = 0
         self.analyzed = False
         if committed:
             self._variables.committed()

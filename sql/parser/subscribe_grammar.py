@@ -44,7 +44,7 @@ def subscribe_statement(cursor: TokenCursor) -> SubscribeParts | None:
     _refuse_envelope(cursor)
     options: Sequence[Node] = ()
     if cursor.accept("with"):
-        options = _options(cursor)
+        options = with_options(cursor)
     as_of, at_least, up_to = _times(cursor)
     cursor.finish()
     offset = cursor.tokens[place].start
@@ -142,7 +142,7 @@ def _refuse_envelope(cursor: TokenCursor) -> None:
         raise not_supported("SUBSCRIBE with WITHIN TIMESTAMP ORDER BY", place)
 
 
-def _options(cursor: TokenCursor) -> Sequence[Node]:
+def with_options(cursor: TokenCursor) -> Sequence[Node]:
     """`(name [[=] value], ..)`, as the options of EXPLAIN, which are written without `=`."""
     opened = cursor.index
     close = closing_token(cursor, opened) if cursor.follows("(") else None

@@ -87,6 +87,11 @@ class ChangeRows:
         told += [pa.nulls(1, type_) for type_ in (pa.int64(), *self._row_types)]
         return pa.RecordBatch.from_arrays(told, schema=self._schema)
 
+    def none(self) -> pa.RecordBatch:
+        """A batch without rows."""
+        told = [pa.nulls(0, type_) for type_ in self._schema.types]
+        return pa.RecordBatch.from_arrays(told, schema=self._schema)
+
     async def _read(self, parts: Sequence[RowPlaces]) -> Batches:
         """The query over rows at these places."""
         for few in _runs(parts):

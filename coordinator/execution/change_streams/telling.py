@@ -1,9 +1,11 @@
 """Tell what there is of a subscription, from its snapshot to its end.
 
     take a step ─┬─ changes ─▶ rows ─▶ progress ─▶ move ─┐
-        ▲        ├─ nothing ─▶ wait ─────────────────────┤
+        ▲        ├─ nothing ─▶ wait, or a pause ─────────┤
         │        └─ the end ─▶ over, or an error         │
         └────────────────────────────────────────────────┘
+
+A pause is a batch without rows: who reads by FETCH has got what it asked for.
 
 It knows no socket and no engine: who calls it reads rows, and waits.
 """
@@ -17,6 +19,7 @@ from coordinator.driver.change_streams import ChangeStream
 from coordinator.execution.change_streams.change_rows import ChangeRows, RunOverView
 from coordinator.execution.context import Batches
 from coordinator.streams import closing_batches
+from coordinator.transaction.following import ChangeReader
 from sql.errors import SqlError
 from sql.statements.bound import Subscribe
 from storage.batch import ShardView
@@ -35,9 +38,12 @@ async def tell_changes(
     stream: ChangeStream,
     subscribe: Subscribe,
     run: RunOverView,
-    wait: Callable[[], Awaitable[None]],
+    wait: Callable[[], Awaitable[bool]],
+    reader: ChangeReader,
 ) -> Batches:
-    """The rows of a subscription; some batches may be empty. `wait`: until the stream is woken."""
+    """The rows of a subscription, and pauses. `wait`: until the stream is woken, or the reader has
+    no patience left (false).
+    """
     step = stream.take()
     rows = ChangeRows(subscribe, step.schema, run)
     if subscribe.snapshot:
@@ -46,28 +52,36 @@ async def tell_changes(
         async with closing_batches(rows.snapshot(view, ts)) as batches:
             del view
             async for batch in batches:
-                yield batch
+                if batch.num_rows:
+                    yield batch
         step = stream.take()
     if subscribe.progress:
         yield rows.progress(Timestamp(step.after + 1))
     while True:
+        reader.took(step.upto)
         if not step.is_empty:
             few, reached = _next_commits(step)
             del step  # F4: what is kept of it are these commits
             for change in few:
                 async with closing_batches(rows.change(change)) as batches:
                     async for batch in batches:
-                        yield batch
+                        if batch.num_rows:
+                            yield batch
             if subscribe.progress:
                 yield rows.progress(Timestamp(reached + 1))
             stream.move(reached)
+            if reader.is_content(reached):
+                yield rows.none()
         elif step.end is None:
             del step
-            await wait()
+            if not await wait():
+                yield rows.none()
         else:
             error = subscription_error(step.end, step.after)
             if error is None:
                 return
+            if not reader.owes_nothing:
+                yield rows.none()
             raise error
         step = stream.take()
 
