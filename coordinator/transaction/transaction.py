@@ -184,7 +184,7 @@ class SessionTransaction:
     @property
     def only_follows(self) -> bool:
         """Whether its block has subscriptions, and nothing else."""
-        return self._id is None and self.following.open > 0 and self._in_block and not self._failed
+        return self._id is None and self.following.open > 0 and self._in_block
 
     @property
     def failed(self) -> bool:
@@ -778,15 +778,11 @@ class SessionTransaction:
             # Without a time nothing was bound in it.
             self.counts.commits += committed
             self.counts.rollbacks += not committed
-        self.number = None
-        self.committed = committed
+        self.number, self.committed = None, committed
         self._forget()
-        self._in_block = False
-        self._failed = False
+        self._in_block = self._failed = self.analyzed = False
         self._savepoints.clear()
-        self._now = 0
-        self.statements = self.following.statements = 0
-        self.analyzed = False
+        self._now = self.statements = self.following.statements = 0
         if committed:
             self._variables.committed()
         else:

@@ -63,6 +63,7 @@ from sql.statements.session import (
     TransactionControl,
 )
 from sql.statements.timelines import (
+    AdvanceReadHold,
     AdvanceTimeline,
     CreateReadHold,
     CreateTimeline,
@@ -434,7 +435,7 @@ class EmptyStatement:
 
 Definition: TypeAlias = (
     CreateTable | DropTable | CreateSchema | DropSchema | AlterTable | CreateTimeline
-    | DropTimeline | CreateReadHold | DropReadHold | CreateSequence | ChangeObjects
+    | DropTimeline | CreateReadHold | AdvanceReadHold | DropReadHold | CreateSequence | ChangeObjects
     | CreateObject | ChangePrivileges
 )  # fmt: skip
 UtilityStatement: TypeAlias = (
