@@ -32,6 +32,7 @@ from compute.reference.expressions import Row
 from compute.reference.support import RowsAllowed
 from coordinator.core.locking.modes import LockMode
 from coordinator.driver.coordination import Coordination
+from coordinator.execution.change_streams.shared_steps import SharedSteps
 from coordinator.execution.read_predicates import read_predicates
 from coordinator.execution.reg_names import OidNaming
 from coordinator.large_work import aside_if
@@ -227,6 +228,8 @@ class Services:
     templates: LiteralTemplates = field(default_factory=LiteralTemplates)
     memory: MemoryAccount = field(default_factory=MemoryAccount)
     """What sessions hold together."""
+    told: SharedSteps = field(default_factory=SharedSteps)
+    """What several subscribers are told alike."""
     counters: ServerCounters = field(default_factory=ServerCounters)
     statistics: ServerStatistics = field(default_factory=ServerStatistics)
     sessions: Sessions | None = None

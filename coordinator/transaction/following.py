@@ -9,13 +9,18 @@ INVARIANTS
 """
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 
 import pyarrow as pa
 
+from coordinator.pgwire.messages import DataRows
 from sql.errors import SqlError
 from storage.types import Timestamp
+
+
+class Encodings(dict[Hashable, Sequence[DataRows]]):
+    """A batch that several subscribers are told, as it was encoded for one of them, by format."""
 
 
 def _nobody(_: SqlError) -> None:
@@ -44,6 +49,14 @@ class ChangeReader:
         self._deadline: float | None = None
         self._has_given = False
         self._last: Timestamp | None = None
+        self.shared: tuple[pa.RecordBatch, Encodings] | None = None
+        """The batch that it is given, if others are told the same."""
+
+    def encodings(self, batch: pa.RecordBatch) -> Encodings | None:
+        """What others have made of the batch; None: nobody else is told this."""
+        if self.shared is None or self.shared[0] is not batch:
+            return None
+        return self.shared[1]
 
     @contextmanager
     def reading(self) -> Iterator[None]:

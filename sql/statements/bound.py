@@ -435,8 +435,8 @@ class EmptyStatement:
 
 Definition: TypeAlias = (
     CreateTable | DropTable | CreateSchema | DropSchema | AlterTable | CreateTimeline
-    | DropTimeline | CreateReadHold | AdvanceReadHold | DropReadHold | CreateSequence | ChangeObjects
-    | CreateObject | ChangePrivileges
+    | DropTimeline | CreateReadHold | AdvanceReadHold | DropReadHold | CreateSequence
+    | ChangeObjects | CreateObject | ChangePrivileges
 )  # fmt: skip
 UtilityStatement: TypeAlias = (
     Definition | AdvanceTimeline | CopyIn | CopyOut | CreateTableAs | Explain | ExplainTimestamp

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from coordinator.core.change_streams.steps import SubscriptionRequest
 from coordinator.driver.change_streams import ChangeStream
+from coordinator.execution.change_streams.shared_steps import StepSharing
 from coordinator.execution.change_streams.telling import subscription_error, tell_changes
 from coordinator.execution.context import Batches, Done, Execution, Rows, tag_with_count
 from coordinator.execution.copy import CopyStream, send_copied
@@ -88,6 +89,8 @@ class SubscribedRows:
         self._stream = stream
         self._client = client
         self.reader = ChangeReader()
+        told, values = execution.services.told, tuple(execution.parameters)
+        self._sharing = StepSharing(told, subscribe, values)
         self._error: SqlError | None = None
         self._batches = self._tell()
         self._following = execution.transaction.following
@@ -136,7 +139,12 @@ class SubscribedRows:
     async def _tell(self) -> Batches:
         try:
             told = tell_changes(
-                self._stream, self._subscribe, self._run, self._wait, self.reader
+                self._stream,
+                self._subscribe,
+                self._run,
+                self._wait,
+                self.reader,
+                self._sharing,
             )
             async with closing_batches(told) as batches:
                 async for batch in batches:

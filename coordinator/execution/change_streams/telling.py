@@ -10,13 +10,14 @@ A pause is a batch without rows: who reads by FETCH has got what it asked for.
 It knows no socket and no engine: who calls it reads rows, and waits.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from itertools import islice
 from typing import Final
 
 from coordinator.core.change_streams.steps import ChangeStep, StreamEnd
 from coordinator.driver.change_streams import ChangeStream
 from coordinator.execution.change_streams.change_rows import ChangeRows, RunOverView
+from coordinator.execution.change_streams.shared_steps import StepSharing
 from coordinator.execution.context import Batches
 from coordinator.streams import closing_batches
 from coordinator.transaction.following import ChangeReader
@@ -40,6 +41,7 @@ async def tell_changes(
     run: RunOverView,
     wait: Callable[[], Awaitable[bool]],
     reader: ChangeReader,
+    sharing: StepSharing,
 ) -> Batches:
     """The rows of a subscription, and pauses. `wait`: until the stream is woken, or the reader has
     no patience left (false).
@@ -60,15 +62,24 @@ async def tell_changes(
     while True:
         reader.took(step.upto)
         if not step.is_empty:
-            few, reached = _next_commits(step)
+            told = await sharing.find(step)
+            if told is None:
+                few, reached = _next_commits(step)
+                read = _rows_of_commits(rows, few, reached, progress=subscribe.progress)
+                told = await sharing.read(step, reached, read)
+                del few, read
             del step  # F4: what is kept of it are these commits
-            for change in few:
-                async with closing_batches(rows.change(change)) as batches:
+            for batch in told.batches:
+                reader.shared = batch, told.encodings
+                yield batch
+                reader.shared = None
+            if told.rest is not None:
+                async with closing_batches(told.rest) as batches:
                     async for batch in batches:
                         if batch.num_rows:
                             yield batch
-            if subscribe.progress:
-                yield rows.progress(Timestamp(reached + 1))
+            reached = told.reached
+            del told
             stream.move(reached)
             if reader.is_content(reached):
                 yield rows.none()
@@ -84,6 +95,17 @@ async def tell_changes(
                 yield rows.none()
             raise error
         step = stream.take()
+
+
+async def _rows_of_commits(
+    rows: ChangeRows, few: Iterable[Change], reached: Timestamp, *, progress: bool
+) -> Batches:
+    for change in few:
+        async with closing_batches(rows.change(change)) as batches:
+            async for batch in batches:
+                yield batch
+    if progress:
+        yield rows.progress(Timestamp(reached + 1))
 
 
 def subscription_error(end: StreamEnd, told: Timestamp) -> SqlError | None:
