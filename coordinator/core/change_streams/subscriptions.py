@@ -64,6 +64,7 @@ class Subscription:
     stop: Timestamp | None
     end: StreamEnd
     told_at: Timestamp
+    schema: pa.Schema
     asleep: bool = False
 
     @property
@@ -124,8 +125,9 @@ class Subscriptions:
         """A new one. Somebody holds its timestamp, which must be readable in its shard (S2)."""
         self._last += 1
         id_ = SubscriptionId(self._last)
+        schema = self._schema_of(request.table)
         made = Subscription(
-            id_, owner, request, request.as_of, request.up_to, StreamEnd(), told_at=now
+            id_, owner, request, request.as_of, request.up_to, StreamEnd(), now, schema
         )
         self._known[id_] = made
         if made.stop is not None:
@@ -154,7 +156,7 @@ class Subscriptions:
             known.told_at = now
         return ChangeStep(
             self._shards[known.shard],
-            self._schema_of(known.request.table),
+            known.schema,
             known.position,
             upto,
             known.end if over else None,
