@@ -20,7 +20,7 @@ from coordinator.core.change_streams.steps import ChangeStep, SubscriptionId
 from coordinator.core.messages import Message, MoveSubscription, Unsubscribe
 from storage.types import Timestamp
 
-WOKEN_AT_ONCE: Final = 32
+WOKEN_AT_ONCE: Final = 8
 """Larger: others wait longer, some 0.1 ms for each. Smaller: more turns of the loop."""
 
 

@@ -104,7 +104,9 @@ class SubscribedRows:
     async def __anext__(self) -> pa.RecordBatch:
         if self._error is not None:
             raise self._error
-        return await anext(self._batches)
+        batch = await anext(self._batches)
+        self._execution.services.counters.followed_rows += batch.num_rows
+        return batch
 
     async def aclose(self) -> None:
         """Nobody wants more."""
