@@ -37,7 +37,7 @@ by every subscriber."""
 
 
 @dataclass(frozen=True, slots=True)
-class ToldStep:
+class SharedStep:
     """The rows of a step, which comes to its end at `reached`. `rest`: what comes behind the first
     batches, if it is too large to share. `encodings`: of the one batch, by format.
     """
@@ -64,10 +64,10 @@ class SharedSteps:
 
     def __init__(self) -> None:
         # None: it is too large (G2).
-        self._steps: OrderedDict[StepKey, ToldStep | None] = OrderedDict()
+        self._steps: OrderedDict[StepKey, SharedStep | None] = OrderedDict()
         self._reading: dict[StepKey, asyncio.Event] = {}
 
-    async def find(self, key: StepKey) -> ToldStep | None:
+    async def find(self, key: StepKey) -> SharedStep | None:
         """A step that somebody has read, or reads at this moment."""
         while key not in self._steps:
             reading = self._reading.get(key)
@@ -82,7 +82,7 @@ class SharedSteps:
         subscribe: Subscribe,
         reached: Timestamp,
         batches: AsyncGenerator[pa.RecordBatch, None],
-    ) -> ToldStep:
+    ) -> SharedStep:
         """A step that nobody has read; its owner reads the rest of it."""
         with self._announced(key):
             first: list[pa.RecordBatch] = []
@@ -94,8 +94,8 @@ class SharedSteps:
                 nbytes += batch.nbytes
                 if nbytes > SHARED_BYTES_MAX:
                     self._keep(key, None)
-                    return ToldStep(subscribe, reached, tuple(first), batches)
-            step = ToldStep(subscribe, reached, _together(first))
+                    return SharedStep(subscribe, reached, tuple(first), batches)
+            step = SharedStep(subscribe, reached, _together(first))
             self._keep(key, step)
             return step
 
@@ -111,7 +111,7 @@ class SharedSteps:
         finally:
             self._reading.pop(key).set()
 
-    def _keep(self, key: StepKey, step: ToldStep | None) -> None:
+    def _keep(self, key: StepKey, step: SharedStep | None) -> None:
         self._steps[key] = step
         while len(self._steps) > STEPS_MAX:
             self._steps.popitem(last=False)
@@ -132,13 +132,13 @@ class StepSharing:
         self._subscribe = subscribe
         self._parameters = parameters
 
-    async def find(self, step: ChangeStep) -> ToldStep | None:
+    async def find(self, step: ChangeStep) -> SharedStep | None:
         """A step that somebody has read, or reads at this moment."""
         return await self._shared.find(self._key(step))
 
     async def read(
         self, step: ChangeStep, reached: Timestamp, batches: AsyncGenerator[pa.RecordBatch, None]
-    ) -> ToldStep:
+    ) -> SharedStep:
         """A step that nobody has read."""
         key = self._key(step)
         del step  # F4

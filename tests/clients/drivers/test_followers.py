@@ -137,7 +137,9 @@ def test_pgjdbc_has_a_fetch_size(dsn: str, table: psycopg.Connection) -> None:
     address = urlsplit(dsn)
     url = f"jdbc:postgresql://{address.hostname}:{address.port}/meridian"
     with java_sql(jar) as jvm:
-        connection = jvm.java.sql.DriverManager.getConnection(f"{url}?user=meridian&sslmode=disable")
+        connection = jvm.java.sql.DriverManager.getConnection(
+            f"{url}?user=meridian&sslmode=disable"
+        )
         connection.setAutoCommit(False)
         statement = connection.createStatement()
         statement.setFetchSize(1)

@@ -48,9 +48,7 @@ class _Scene:
         self.committed = 0
         self.lost = 0
         self.last = NEVER
-        self.followers = [
-            Follower("t", fetches=place % 2 == 1) for place in range(size.followers)
-        ]
+        self.followers = [Follower("t", fetches=place % 2 == 1) for place in range(size.followers)]
 
     def run(self, kills: list[int]) -> None:
         size = self._size

@@ -1,4 +1,4 @@
-"""Clients that follow and do what no driver does: garbage, half-closed sockets, no reading at all."""
+"""Clients that follow and do what no driver does: garbage, half-closed sockets, no reading."""
 
 import struct
 from collections.abc import Iterator
