@@ -89,8 +89,7 @@ class ChangeRows:
 
     def none(self) -> pa.RecordBatch:
         """A batch without rows."""
-        told = [pa.nulls(0, type_) for type_ in self._schema.types]
-        return pa.RecordBatch.from_arrays(told, schema=self._schema)
+        return pa.RecordBatch.from_pylist([], schema=self._schema)
 
     async def _read(self, parts: Sequence[RowPlaces]) -> Batches:
         """The query over rows at these places."""

@@ -36,7 +36,7 @@ class Size:
 
 
 SHORT = Size(writers=4, followers=6, kills=3, transactions=160)
-LONG = Size(writers=16, followers=50, kills=6, transactions=1500)
+LONG = Size(writers=16, followers=50, kills=4, transactions=400)
 
 
 class _Scene:
