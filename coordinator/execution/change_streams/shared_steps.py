@@ -48,6 +48,10 @@ class SharedStep:
     rest: AsyncGenerator[pa.RecordBatch, None] | None = None
     encodings: Encodings = field(default_factory=Encodings)
 
+    def shared(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, Encodings] | None:
+        """The batch with its encodings; None if there are others, which have none."""
+        return (batch, self.encodings) if self.rest is None and len(self.batches) == 1 else None
+
 
 @dataclass(frozen=True, slots=True)
 class StepKey:

@@ -70,7 +70,7 @@ async def tell_changes(
                 del few, read
             del step  # F4: what is kept of it are these commits
             for batch in told.batches:
-                reader.shared = batch, told.encodings
+                reader.shared = told.shared(batch)
                 yield batch
                 reader.shared = None
             if told.rest is not None:
