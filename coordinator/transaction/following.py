@@ -9,7 +9,7 @@ INVARIANTS
 """
 
 import asyncio
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Generator, Hashable, Sequence
 from contextlib import contextmanager
 
 import pyarrow as pa
@@ -59,7 +59,7 @@ class ChangeReader:
         return self.shared[1]
 
     @contextmanager
-    def reading(self) -> Iterator[None]:
+    def reading(self) -> Generator[None]:
         """A statement reads from here on."""
         self.reads = True
         try:
@@ -68,7 +68,7 @@ class ChangeReader:
             self.reads = False
 
     @contextmanager
-    def fetching(self, timeout_us: int | None) -> Iterator[None]:
+    def fetching(self, timeout_us: int | None) -> Generator[None]:
         """A FETCH reads from here on, and ends by itself (V2)."""
         self._fetches, self._has_given, self._last = True, False, None
         self._deadline = None

@@ -15,7 +15,7 @@ INVARIANTS
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
@@ -104,7 +104,7 @@ class SharedSteps:
             return step
 
     @contextmanager
-    def _announced(self, key: StepKey) -> Iterator[None]:
+    def _announced(self, key: StepKey) -> Generator[None]:
         """Others wait meanwhile, also if it fails (G3)."""
         if key in self._reading:
             yield
