@@ -135,12 +135,12 @@ class Page:
         return _json(_shown_state(sessions, visit))
 
     async def _log_in(self, request: web.BaseRequest) -> web.Response:
-        sessions, given = self._sessions(), await _body(request)
+        given, sessions = await _body(request), self._sessions()
         user, password = given.get("user"), given.get("password", "")
         if not isinstance(user, str) or not isinstance(password, str) or not user:
             raise _Refused(400, "a name and a password are texts")
-        if "\0" in user + password:
-            raise _Refused(400, "a NUL is in the name or the password")
+        if not _is_text(user + password):
+            raise _Refused(400, "the name or the password is no text")
         try:
             session = await sessions.log_in(user, password, _peer(request))
         except SqlError as error:
@@ -209,6 +209,15 @@ def _shown_state(sessions: PageSessions, visit: Visit | None) -> Mapping[str, ob
 def _status(error: SqlError) -> int:
     """Of a log-in that is refused: the client's fault, or too much at once."""
     return 401 if error.sqlstate.startswith("28") else 503
+
+
+def _is_text(given: str) -> bool:
+    """Whether it could come by the wire: UTF-8 without NUL."""
+    try:
+        given.encode()
+    except UnicodeEncodeError:
+        return False
+    return "\0" not in given
 
 
 def _cookie_name(request: web.BaseRequest) -> str:

@@ -15,11 +15,10 @@ const SECTIONS = {
     title: "Sessions",
     none: "There are no sessions.",
     columns: [
-      ["pid", "Pid", "number"], ["role", "Role"], ["state", "State", "state"],
-      ["wait", "Waits for", "wait"], ["blocked_by", "Blocked by"],
+      ["pid", "Pid", "number"], ["pid", "", "actions"], ["role", "Role"],
+      ["state", "State", "state"], ["wait", "Waits for", "wait"], ["blocked_by", "Blocked by"],
       ["transaction_at", "Transaction", "age"], ["query_at", "Statement", "age"],
-      ["application", "Application"], ["address", "Address"], ["database", "Database"],
-      ["query", "Text", "text"], ["pid", "", "actions"],
+      ["query", "Text", "text"], ["application", "Application"], ["address", "Address"],
     ],
   },
   statements: {
@@ -36,11 +35,9 @@ const SECTIONS = {
     title: "Timelines",
     none: "There are no timelines.",
     columns: [
-      ["name", "Name"], ["clock", "Clock"], ["read_at", "Readable, behind", "age"],
+      ["name", "Name"], ["clock", "Clock"], ["read_at", "Last change", "age"],
       ["since_at", "History", "age"], ["clock_doubted", "Clock doubted", "doubt"],
-      ["commits_validated", "Validated", "number"], ["conflicts", "Conflicts", "number"],
-      ["by_predicate", "By predicate", "number"], ["by_table", "By table", "number"],
-      ["by_row", "By row", "number"], ["by_key", "By key", "number"],
+      ["validated", "Validated", "number"], ["conflicts", "Conflicts", "conflicts"],
     ],
   },
   tables: {
@@ -68,7 +65,7 @@ const SECTIONS = {
     none: "Nobody subscribes.",
     columns: [
       ["id", "Id", "number"], ["pid", "Pid", "number"], ["name", "Table", "table"],
-      ["timeline", "Timeline"], ["state", "State"], ["position_at", "Behind", "age"],
+      ["timeline", "Timeline"], ["state", "State"], ["position_at", "Position", "age"],
     ],
   },
   engines: {
@@ -187,10 +184,15 @@ function cell(row, name, kind, now, scale) {
     case "table": return row.schema === "public" ? value : `${row.schema}.${value}`;
     case "wait": return value === null ? "" : `${row.wait_type}: ${value}`;
     case "history": return history(row, scale);
+    case "conflicts": {
+      const by = ["predicate", "table", "row", "key"].filter((one) => row[`by_${one}`] !== "0");
+      const told = by.map((one) => `${number(row[`by_${one}`])} by ${one}`);
+      return told.length ? told.join(", ") : "0";
+    }
     case "doubt": return value === "t" ? make("strong", { class: "bad" }, "yes") : "no";
     case "granted": return value === "t" ? "yes" : make("strong", { class: "warm" }, "waits");
     case "bad": return value === null ? "" : make("strong", { class: "bad" }, value);
-    case "text": return value ? make("code", {}, value) : "";
+    case "text": return value && row.own !== "t" ? make("code", {}, value) : "";
     case "state": {
       const shade = { active: "good", idle: "quiet" }[value] ?? "warm";
       return value === null ? row.kind ?? "" : make("span", { class: shade }, value);
