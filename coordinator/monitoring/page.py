@@ -168,6 +168,8 @@ class Page:
         self._sessions()
         visit, found = self._visit(request), dict[str, object]()
         for name, query in PAGE_QUERIES.items():
+            if request.transport is None:
+                break  # nobody waits for the rest
             result = await visit.session.ask(query)
             found[name] = {
                 "columns": result.columns, "rows": result.rows,
