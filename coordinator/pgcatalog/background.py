@@ -37,7 +37,10 @@ def background_activity(
     for place, line in enumerate(timelines):
         if line.maintaining is not None:
             row = _row(context, _WORKERS - BACKGROUND_PIDS + place, "autovacuum worker", None)
-            database: NamedRow = {"datid": DATABASE_OIDS[context.database], "datname": context.database}
+            database: NamedRow = {
+                "datid": DATABASE_OIDS[context.database],
+                "datname": context.database,
+            }
             query = f"autovacuum: {line.maintaining.verb}{_table_name(line)}"
             rows.append({**row, **database, "state": "active", "query": query})
     for row in rows:

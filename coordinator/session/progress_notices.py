@@ -11,14 +11,14 @@ from coordinator.transaction.transaction import SessionTransaction
 from coordinator.variables.variables import Variables
 from sql.errors import SqlError
 
-Notify = Callable[[SqlError, Severity], None]
+_Notify = Callable[[SqlError, Severity], None]
 
 
 class ProgressNotices:
     """See the module."""
 
     def __init__(
-        self, variables: Variables, transaction: SessionTransaction, notify: Notify
+        self, variables: Variables, transaction: SessionTransaction, notify: _Notify
     ) -> None:
         self._variables = variables
         self._transaction = transaction
