@@ -96,6 +96,14 @@ class ObservedLock:
 
 
 @dataclass(frozen=True, slots=True)
+class ObservedMaintenance:
+    """The job in flight: VACUUM or OPTIMIZE of a shard."""
+
+    verb: str
+    shard: ShardId
+
+
+@dataclass(frozen=True, slots=True)
 class ObservedTimeline:
     """One timeline, all of it at one moment. Everything in it is readable up to `read_ts`."""
 
@@ -113,6 +121,9 @@ class ObservedTimeline:
     subscriptions: tuple[ObservedSubscription, ...] = ()
     clock: ClockState = field(default_factory=ClockState)
     """The driver's, which it feeds the core's time from."""
+    flushing: bool = False
+    """Whether a cut is in flight."""
+    maintaining: ObservedMaintenance | None = None
 
     @property
     def upper(self) -> Timestamp:
@@ -141,8 +152,11 @@ def observed_timeline(
     counts: ValidationCounts,
     locks: LockTable,
     subscriptions: Subscriptions,
+    *,
+    flushing: bool,
+    job: tuple[str, ShardId] | None,
 ) -> ObservedTimeline:
-    """A timeline as it is (V1)."""
+    """A timeline as it is (V1). `job`: of maintenance, in flight."""
     tables = sorted(catalog.tables.values(), key=lambda table: (table.schema, table.name))
     return ObservedTimeline(
         timeline,
@@ -160,6 +174,8 @@ def observed_timeline(
         tuple(_locks(locks)),
         locks.waits,
         tuple(map(_subscription, subscriptions)),
+        flushing=flushing,
+        maintaining=None if job is None else ObservedMaintenance(*job),
     )
 
 

@@ -17,6 +17,7 @@ from coordinator.core.observation import ObservedTimeline
 from coordinator.core.validation import ValidationCounts
 from coordinator.execution.context import Services
 from coordinator.monitoring.health import Health, HealthState
+from coordinator.monitoring.page_sessions import PageSessions
 from coordinator.pgcatalog.activity import ObservedSession
 from coordinator.server_counters import Durations
 
@@ -113,6 +114,7 @@ class ServedParts:
     loop: LoopObserver
     jvm: Callable[[], ObservedJvm]
     scratch: Path
+    pages: PageSessions
 
 
 @dataclass(slots=True)

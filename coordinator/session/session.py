@@ -58,6 +58,7 @@ from coordinator.pgwire.messages import (
 from coordinator.session.activity import Activity
 from coordinator.session.client import Client
 from coordinator.session.commands import Commands
+from coordinator.session.progress_notices import ProgressNotices
 from coordinator.session.requests import Identity
 from coordinator.session.short_answers import ShortAnswers
 from coordinator.session.statement_counting import StatementCounting
@@ -147,6 +148,7 @@ class Session:
             counting,
             self._log,
         )
+        self._progress = ProgressNotices(variables, transaction, self._notice)
         self._skipping = False
         self._task: asyncio.Task[None] | None = None
         self._interruptible = False
@@ -408,6 +410,7 @@ class Session:
         return (
             self._variables.has_limits
             or self._statement_timer is not None
+            or self._progress.is_running
             or self._transaction_timer is not None
         )
 
@@ -415,6 +418,7 @@ class Session:
         """A statement begins: statement_timeout is for each of a string."""
         self._ends = self._transaction.ends
         self._stop_clock()
+        self._progress.start()
         limit = self._variables.milliseconds("statement_timeout")
         if limit:
             self._statement_timer = asyncio.get_running_loop().call_later(
@@ -422,6 +426,7 @@ class Session:
             )
 
     def _stop_clock(self) -> None:
+        self._progress.stop()
         if self._statement_timer is not None:
             self._statement_timer.cancel()
             self._statement_timer = None

@@ -58,6 +58,7 @@ from coordinator.transaction.inline_rows import CountedInlineRows
 from coordinator.transaction.lock_calls import LockCalls
 from coordinator.transaction.new_tables import NewTables
 from coordinator.transaction.notifications import NOTHING_PENDING, PendingNotifications
+from coordinator.transaction.progress import Progress
 from coordinator.transaction.savepoints import Savepoint, savepoint_index
 from coordinator.variables.isolation import parse_snapshot_id, snapshot_id, unknown_snapshot
 from coordinator.variables.transaction_modes import check_mode
@@ -117,7 +118,7 @@ class SessionTransaction:
         self.deferral = Deferral()
         self.fresh = NewTables(self._savepoints)
         self.notifications = PendingNotifications(coordination.notifications.queue.bytes_max)
-        self.lock_calls, self.following = LockCalls(), Following()
+        self.lock_calls, self.following, self.progress = LockCalls(), Following(), Progress()
         self.named_rows: Callable[[], Mapping[str, Sequence[Mapping[str, Value]]]] | None = None
         """Rows of catalogs that show the session's statements and portals."""
         self.settle: Callable[[], Awaitable[None]] | None = None
@@ -760,7 +761,7 @@ class SessionTransaction:
     @contextmanager
     def waiting(self, kind: str, event: str) -> Generator[None]:
         """Until the block ends, the statement waits for this."""
-        self.wait_event = (kind, event)
+        self.wait_event, self.progress.wait_began = (kind, event), self._clock.now()
         try:
             yield
         finally:

@@ -229,10 +229,11 @@ class CopyIn:
 
 @dataclass(frozen=True, slots=True)
 class CopyOut:
-    """COPY t TO STDOUT or COPY (query) TO STDOUT."""
+    """COPY t TO STDOUT or COPY (query) TO STDOUT; `table`: t."""
 
     query: BoundQuery
     options: CopyOptions
+    table: Table | None = None
 
 
 @dataclass(frozen=True, slots=True)

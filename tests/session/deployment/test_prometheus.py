@@ -18,7 +18,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from tests.session.deployment.deployed import DEPLOY, read_yaml
+from tests.session.deployment.deployed import DEPLOY, dashboard_expressions, read_yaml
 from tests.session.deployment.test_deployment import metrics_of
 from tests.session.monitoring.http_client import get
 from tests.support.servers import free_port, meridian
@@ -154,6 +154,11 @@ def test_every_metric_of_an_alert_has_samples(scraped: tuple[Prometheus, int]) -
     (group,) = read_yaml(RULES)["groups"]
     for name in sorted({name for rule in group["rules"] for name in metrics_of(rule["expr"])}):
         scraped[0].wait_for(name)
+
+
+def test_every_panel_shows_something(scraped: tuple[Prometheus, int]) -> None:
+    for _, expression in dashboard_expressions():
+        scraped[0].wait_for(expression)
 
 
 def test_every_alert_is_evaluated_and_a_healthy_server_fires_none(
