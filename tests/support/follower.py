@@ -22,6 +22,10 @@ class Follower:
     """See the module. `progressed` is called with the state at each progress, and its timestamp."""
 
     relation: str
+    options: str = ""
+    """ENVELOPE or ORDER BY."""
+    resumes: bool = True
+    """Whether the query can be gone on from; otherwise it begins anew each time."""
     progressed: Callable[["Follower"], None] = lambda _: None
     frontier: int | None = None
     state: Counter[Row] = field(default_factory=Counter)

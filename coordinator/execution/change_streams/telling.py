@@ -9,93 +9,115 @@ It knows no socket and no engine: who calls it reads rows, and waits.
 """
 
 from collections.abc import Awaitable, Callable
-from itertools import islice
-from typing import Final
+from typing import Protocol
 
 from coordinator.core.change_streams.steps import ChangeStep, StreamEnd
 from coordinator.driver.change_streams import ChangeStream
-from coordinator.execution.change_streams.change_rows import ChangeRows, RunOverView
+from coordinator.execution.change_streams.change_rows import ChangeRows
+from coordinator.execution.change_streams.compared_rows import ComparedRows, views_at
+from coordinator.execution.change_streams.envelopes import EnvelopeRows
+from coordinator.execution.change_streams.row_forms import (
+    DiffRows,
+    OrderedRows,
+    RowForm,
+    RunPlan,
+    Views,
+)
 from coordinator.execution.context import Batches
 from coordinator.streams import closing_batches
 from sql.errors import SqlError
 from sql.statements.bound import Subscribe
-from storage.batch import ShardView
-from storage.changes import Change, changes
 from storage.types import Timestamp
 
-COMMITS_MAX: Final = 64
-"""Commits that are told between two looks at the core. Larger: more is kept for who does not read.
-Smaller: who is behind catches up more slowly."""
 
-COMMIT_ROWS_MAX: Final = 10_000
-"""Rows of these after which no further commit is taken."""
+class FollowedRows(Protocol):
+    """The rows of a query, and how they change."""
+
+    def begin(self, views: Views, ts: Timestamp, *, snapshot: bool) -> Batches:
+        """Called first, with all tables at the timestamp behind which changes begin; with
+        `snapshot`: the rows of then.
+        """
+        ...
+
+    def changes(self, step: ChangeStep) -> tuple[Batches, Timestamp]:
+        """The rows of the next changes, and up to where they are all there is."""
+        ...
 
 
 async def tell_changes(
-    stream: ChangeStream,
-    subscribe: Subscribe,
-    run: RunOverView,
-    wait: Callable[[], Awaitable[None]],
+    stream: ChangeStream, subscribe: Subscribe, run: RunPlan, wait: Callable[[], Awaitable[None]]
 ) -> Batches:
     """The rows of a subscription; some batches may be empty. `wait`: until the stream is woken."""
     step = stream.take()
-    rows = ChangeRows(subscribe, step.schema, run)
-    if subscribe.snapshot:
-        view, ts = _snapshot(step), step.after
-        del step  # F4: the view is all that is kept of the shard
-        async with closing_batches(rows.snapshot(view, ts)) as batches:
-            del view
-            async for batch in batches:
-                yield batch
-        step = stream.take()
+    form = _form(subscribe, run)
+    rows = _followed(subscribe, step, form, run)
+    views, ts = _snapshot(step), step.after
+    del step  # F4: the views are all that is kept of the shards
+    async with closing_batches(rows.begin(views, ts, snapshot=subscribe.snapshot)) as batches:
+        del views
+        async for batch in batches:
+            yield batch
+    step = stream.take()
     if subscribe.progress:
-        yield rows.progress(Timestamp(step.after + 1))
+        yield form.progress(Timestamp(step.after + 1))
     while True:
         if not step.is_empty:
-            few, reached = _next_commits(step)
+            told, reached = rows.changes(step)
+            after = step.after
             del step  # F4: what is kept of it are these commits
-            for change in few:
-                async with closing_batches(rows.change(change)) as batches:
+            async with closing_batches(told) as batches:
+                try:
                     async for batch in batches:
                         yield batch
+                except SqlError as error:
+                    raise _with_resumption(error, after) from error
             if subscribe.progress:
-                yield rows.progress(Timestamp(reached + 1))
+                yield form.progress(Timestamp(reached + 1))
             stream.move(reached)
         elif step.end is None:
             del step
             await wait()
         else:
-            error = subscription_error(step.end, step.after)
-            if error is None:
+            failure = subscription_error(step.end, step.after)
+            if failure is None:
                 return
-            raise error
+            raise failure
         step = stream.take()
+
+
+def _form(subscribe: Subscribe, run: RunPlan) -> RowForm:
+    if subscribe.envelope is not None:
+        return EnvelopeRows(subscribe, subscribe.envelope, run)
+    if subscribe.order is not None:
+        return OrderedRows(subscribe, subscribe.order, run)
+    return DiffRows(subscribe, run)
+
+
+def _followed(subscribe: Subscribe, step: ChangeStep, form: RowForm, run: RunPlan) -> FollowedRows:
+    plan = subscribe.query.plan
+    if subscribe.is_compared:
+        return ComparedRows(plan, form, run)
+    return ChangeRows(plan, step.shards, form, run)
+
+
+def _with_resumption(error: SqlError, told: Timestamp) -> SqlError:
+    """An error of the query itself, or of its limits: where to go on, if it is mended."""
+    if error.detail is None:
+        error.detail = _told_until(told)
+    return error
 
 
 def subscription_error(end: StreamEnd, told: Timestamp) -> SqlError | None:
     """The error that ends a subscription; None: it ends as it was asked to."""
     if end.sqlstate is None:
         return None
-    detail = f"All changes up to {told} were told."
-    return SqlError(end.sqlstate, end.message, detail=detail, hint=end.hint)
+    return SqlError(end.sqlstate, end.message, detail=_told_until(told), hint=end.hint)
 
 
-def _snapshot(step: ChangeStep) -> ShardView:
-    """The table at the timestamp behind which the changes begin."""
-    return step.state.view(step.after, schema=step.schema)
+def _told_until(ts: Timestamp) -> str:
+    return f"All changes up to {ts} were told."
 
 
-def _next_commits(step: ChangeStep) -> tuple[list[Change], Timestamp]:
-    """Some of the next commits, and up to where they are all there is."""
-    found = changes(step.state, step.after, step.upto, step.schema)
-    few: list[Change] = []
-    rows = 0
-    for change in islice(found, COMMITS_MAX):
-        few.append(change)
-        rows += sum(len(part.rows) for part in (*change.came, *change.went))
-        if rows >= COMMIT_ROWS_MAX:
-            break
-    else:
-        if len(few) < COMMITS_MAX:
-            return few, step.upto
-    return few, few[-1].ts
+def _snapshot(step: ChangeStep) -> Views:
+    """The tables at the timestamp behind which the changes begin."""
+    return views_at(step, step.after)

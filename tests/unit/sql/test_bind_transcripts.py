@@ -69,7 +69,18 @@ def _told(bound: object) -> list[str]:
             about = (
                 f"snapshot={bound.snapshot} progress={bound.progress} up_to={_shown(bound.up_to)}"
             )
-            return [f"Subscribe {about}", f"tells: {names}", *_told(bound.query)]
+            how = [
+                f"{name}: {_shown(value)}"
+                for name, value in (
+                    ("views", tuple(view.name for view in bound.views)),
+                    ("envelope", bound.envelope),
+                    ("order", bound.order),
+                )
+                if value
+            ]
+            compared = ["compared"] if bound.is_compared else []
+            told = [f"Subscribe {about}", *compared, *how, f"tells: {names}"]
+            return [*told, *_told(bound.query)]
         case CopySubscription():
             return ["CopySubscription", *_told(bound.subscribe), *_told(bound.options)]
         case CopyOut():
