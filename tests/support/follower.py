@@ -8,7 +8,6 @@ INVARIANTS
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
 
 import psycopg
@@ -22,25 +21,36 @@ class Follower:
     """See the module. `progressed` is called with the state at each progress, and its timestamp."""
 
     relation: str
-    options: str = ""
-    """ENVELOPE or ORDER BY."""
-    resumes: bool = True
-    """Whether the query can be gone on from; otherwise it begins anew each time."""
     progressed: Callable[["Follower"], None] = lambda _: None
     frontier: int | None = None
     state: Counter[Row] = field(default_factory=Counter)
     snapshot_at: int | None = None
     problems: list[str] = field(default_factory=list)
     rows: int = 0
+    resumes: bool = True
+    """Whether the query can be gone on from; otherwise it begins anew each time."""
+    altered: int = 0
+    """How often a definition has changed, and it began anew."""
 
     def follow(self, dsn: str, *, until: Callable[[int], bool], rows_max: int) -> None:
         """Follow until a progress timestamp is the last one, or so many rows have come."""
         with psycopg.connect(dsn, autocommit=True) as connection:
             cursor = connection.cursor()
-            with suppress(GeneratorExit):
+            if not self.resumes:
+                self._begin_anew()
+            try:
                 self._fold(cursor.stream(self._statement()), until, rows_max)
+            except psycopg.errors.FeatureNotSupported as error:
+                if "has changed" not in str(error):
+                    raise
+                self.altered += 1
+                self._begin_anew()
             # A client that is killed says no good-bye, and leaves rows in its socket.
             connection.pgconn.finish()
+
+    def _begin_anew(self) -> None:
+        self.frontier = None
+        self.state.clear()
 
     def _statement(self) -> sql.Composed:
         if self.frontier is None:

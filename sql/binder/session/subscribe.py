@@ -235,11 +235,13 @@ def _order(binding: Binding, select: Node, result: SelectResult) -> ChangeOrder:
         if scope.aggregates:
             message = "aggregate functions are not allowed in WITHIN TIMESTAMP ORDER BY"
             raise SqlError("42803", message, position)
-        what = "window functions" if scope.windows else "sets" if scope.set_calls else None
+        what = "a window function" if scope.windows else None
+        if scope.set_calls:
+            what = "a set-returning function"
         if has_subquery(expr):
             what = "a subquery"
         elif is_volatile_expression(expr):
-            what = "volatile functions"
+            what = "a volatile function"
         if what is not None:
             raise not_supported(f"{what} in WITHIN TIMESTAMP ORDER BY", position)
         keys.append(SortKey(expr, *sort_direction(item)))

@@ -11,6 +11,7 @@ from sql.errors import SqlError
 from sql.explain.plan_tree import explain_lines, expression_text
 from sql.parser.parse import parse
 from sql.plan.nodes import Call, Const, Param
+from sql.plan.nodes import SortKey
 from sql.statements.bound import (
     BoundQuery,
     CopyOut,
@@ -27,6 +28,12 @@ from tests.support.transcript import Command, run_transcript
 from tests.unit.sql.described import TESTDATA, context
 
 STORIES = sorted(path.stem for path in TESTDATA.glob("bind_*.txt"))
+
+
+def _sort_key(key: SortKey) -> str:
+    direction = "desc" if key.descending else "asc"
+    nulls = "first" if key.nulls_first else "last"
+    return f"{format_type(key.expr.type)} {direction} nulls {nulls}"
 
 
 def _shown(value: object) -> str:
@@ -74,7 +81,7 @@ def _told(bound: object) -> list[str]:
                 for name, value in (
                     ("views", tuple(view.name for view in bound.views)),
                     ("envelope", bound.envelope),
-                    ("order", bound.order),
+                    ("order", bound.order and ", ".join(map(_sort_key, bound.order.keys))),
                 )
                 if value
             ]
