@@ -10,8 +10,7 @@ from sql.catalog.catalog import Catalog, Column, Table
 from sql.errors import SqlError
 from sql.explain.plan_tree import explain_lines, expression_text
 from sql.parser.parse import parse
-from sql.plan.nodes import Call, Const, Param
-from sql.plan.nodes import SortKey
+from sql.plan.nodes import Call, Const, Param, SortKey
 from sql.statements.bound import (
     BoundQuery,
     CopyOut,
