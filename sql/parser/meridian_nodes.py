@@ -109,8 +109,8 @@ class EnvelopeNode:
 @dataclass(frozen=True, slots=True)
 class SubscribeNode:
     """SUBSCRIBE; its AS OF is the statement's. `is_query`: what is followed was written as a query,
-    and not as the name of a relation. `place`: its offset. `order`: a query of nothing but WITHIN
-    TIMESTAMP's ORDER BY.
+    and not as the name of a relation. `place`: its offset; `up_to_place`: that of UP TO's
+    expression. `order`: a query of nothing but WITHIN TIMESTAMP's ORDER BY.
     """
 
     followed: ParsedPart
@@ -118,6 +118,7 @@ class SubscribeNode:
     options: tuple[Node, ...]
     up_to: ParsedPart | None
     place: int
+    up_to_place: int = 0
     envelope: EnvelopeNode | None = None
     order: ParsedPart | None = None
 

@@ -55,10 +55,12 @@ def subscribe_statement(cursor: TokenCursor) -> SubscribeParts | None:
     options: Sequence[Node] = ()
     if cursor.accept("with"):
         options = _options(cursor)
-    as_of, at_least, up_to = _times(cursor)
+    as_of, at_least, up_to, up_to_place = _times(cursor)
     cursor.finish()
     offset = cursor.tokens[place].start
-    node = SubscribeNode(followed, is_query, tuple(options), up_to, offset, envelope, order)
+    node = SubscribeNode(
+        followed, is_query, tuple(options), up_to, offset, up_to_place, envelope, order
+    )
     return SubscribeParts(node, as_of, at_least)
 
 
@@ -214,8 +216,8 @@ def _is_between_words(cursor: TokenCursor, index: int) -> bool:
     return not {cursor.raw(index - 1), cursor.raw(index + 1)} & {",", "=", "(", ")"}
 
 
-def _times(cursor: TokenCursor) -> tuple[ParsedPart | None, bool, ParsedPart | None]:
-    """AS OF, whether AT LEAST, and UP TO."""
+def _times(cursor: TokenCursor) -> tuple[ParsedPart | None, bool, ParsedPart | None, int]:
+    """AS OF, whether AT LEAST, UP TO, and the place of its expression."""
     up = token_outside(cursor, "up", "to")
     if up is not None and up < cursor.index:
         up = None
@@ -226,7 +228,9 @@ def _times(cursor: TokenCursor) -> tuple[ParsedPart | None, bool, ParsedPart | N
         at_least = cursor.accept("at", "least")
         as_of = cursor.expression(up)
     up_to: ParsedPart | None = None
+    place = 0
     if cursor.accept("up"):
         cursor.expect("to")
+        place = cursor.tokens[cursor.index].start if cursor.index < len(cursor.tokens) else 0
         up_to = cursor.expression()
-    return as_of, at_least, up_to
+    return as_of, at_least, up_to, place

@@ -70,7 +70,7 @@ def subscribe(binding: Binding, node: SubscribeNode) -> Subscribe:
         snapshot,
         progress,
         up_to,
-        None if node.up_to is None else node_position(node.up_to.node),
+        None if node.up_to is None else node.up_to_place + 1,
         _views(binding, node.place + 1),
         compared,
         envelope,
