@@ -110,10 +110,10 @@ def _undetermined(node: Plan | Expr) -> str | None:
 
 
 def _are_alike(columns: tuple[PlanColumn, ...]) -> bool:
-    return all(is_told_apart_by_value(column.type) for column in columns)
+    return all(has_exact_equality(column.type) for column in columns)
 
 
-def is_told_apart_by_value(type_: SqlType) -> bool:
+def has_exact_equality(type_: SqlType) -> bool:
     """Whether equal values of the type are the same value, to the bit."""
     return type_.name in _ALIKE or is_enum(type_.name)
 
@@ -124,7 +124,7 @@ def _is_exact(call: Aggregate | WindowCall) -> bool:
     if name not in _EXACT_AGGREGATES:
         return False
     if name in ("min", "max"):
-        return all(is_told_apart_by_value(arg.type) for arg in call.args)
+        return all(has_exact_equality(arg.type) for arg in call.args)
     # Sums of floats depend on the order; those of numerics do not.
     return not any(arg.type.name in ("float4", "float8") for arg in call.args)
 

@@ -28,7 +28,7 @@ from coordinator.execution.change_streams.netting import (
     take_some,
     take_whole,
 )
-from coordinator.execution.change_streams.row_forms import RowForm, RunPlan, Views
+from coordinator.execution.change_streams.row_forms import RelationViews, RowForm, RunPlan
 from coordinator.execution.context import Batches
 from coordinator.streams import closing_batches
 from sql.plan.nodes import Plan, RelationId
@@ -75,7 +75,7 @@ class ChangeRows:
         self._run = run
         self._stored = {RelationId(one.state.shard): one.schema for one in shards}
 
-    def begin(self, views: Views, ts: Timestamp, *, snapshot: bool) -> Batches:
+    def begin(self, views: RelationViews, ts: Timestamp, *, snapshot: bool) -> Batches:
         """All rows at a timestamp, if they are wanted."""
         return self._form.snapshot(self._plan, views, ts) if snapshot else listed([])
 

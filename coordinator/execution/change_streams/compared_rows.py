@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from coordinator.core.change_streams.steps import ChangeStep
 from coordinator.execution.change_streams.netting import listed, net, take_whole
-from coordinator.execution.change_streams.row_forms import RowForm, RunPlan, Views
+from coordinator.execution.change_streams.row_forms import RelationViews, RowForm, RunPlan
 from coordinator.execution.context import Batches
 from coordinator.streams import closing_batches
 from sql.plan.nodes import Plan, RelationId
@@ -38,7 +38,7 @@ class ComparedRows:
         self._run = run
         self._answer: Sequence[pa.RecordBatch] = ()
 
-    async def begin(self, views: Views, ts: Timestamp, *, snapshot: bool) -> Batches:
+    async def begin(self, views: RelationViews, ts: Timestamp, *, snapshot: bool) -> Batches:
         """The answer at a timestamp; with `snapshot` it is told."""
         self._answer = await self._computed(views)
         if snapshot:
@@ -54,7 +54,7 @@ class ComparedRows:
             return listed([]), step.upto
         return self._compared(views_at(step, step.upto), max(written)), step.upto
 
-    async def _compared(self, views: Views, ts: Timestamp) -> Batches:
+    async def _compared(self, views: RelationViews, ts: Timestamp) -> Batches:
         before, after = self._answer, await self._computed(views)
         self._answer = after
         gone, arrived = await net(before, after)
@@ -62,7 +62,7 @@ class ComparedRows:
             async for batch in batches:
                 yield batch
 
-    async def _computed(self, views: Views) -> Sequence[pa.RecordBatch]:
+    async def _computed(self, views: RelationViews) -> Sequence[pa.RecordBatch]:
         """Q3."""
         return await take_whole(self._run(self._plan, views), _WHAT)
 
@@ -72,7 +72,7 @@ class ComparedRows:
         return self._form.sides(listed(gone), listed(arrived), ts)
 
 
-def views_at(step: ChangeStep, ts: Timestamp) -> Views:
+def views_at(step: ChangeStep, ts: Timestamp) -> RelationViews:
     """All tables of a step at one timestamp (Q1)."""
     return {
         RelationId(one.state.shard): one.state.view(ts, schema=one.schema) for one in step.shards

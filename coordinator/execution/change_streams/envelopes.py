@@ -24,10 +24,10 @@ import pyarrow as pa
 
 from coordinator.execution.change_streams.netting import ON_LOOP_ROWS_MAX, take_whole
 from coordinator.execution.change_streams.row_forms import (
+    ChangeColumns,
+    RelationViews,
     RunPlan,
-    ToldColumns,
-    Views,
-    row_types,
+    followed_types,
 )
 from coordinator.execution.context import Batches
 from coordinator.large_work import aside_if
@@ -73,19 +73,19 @@ class EnvelopeRows:
     def __init__(self, subscribe: Subscribe, envelope: ChangeEnvelope, run: RunPlan) -> None:
         self._envelope = envelope
         self._run = run
-        types = row_types(subscribe)
+        types = followed_types(subscribe)
         self._others = [at for at in range(len(types)) if at not in envelope.key]
         self._schema = pa.schema([pa.field(f"f{at}", type_) for at, type_ in enumerate(types)])
         shown = [*envelope.key, *self._others]
         if not envelope.is_upsert:
             shown += self._others
-        self._columns = ToldColumns(subscribe, pa.string(), [types[at] for at in shown])
+        self._columns = ChangeColumns(subscribe, pa.string(), [types[at] for at in shown])
 
     def progress(self, ts: Timestamp) -> pa.RecordBatch:
         """See RowForm."""
         return self._columns.progress(ts)
 
-    async def snapshot(self, plan: Plan, views: Views, ts: Timestamp) -> Batches:
+    async def snapshot(self, plan: Plan, views: RelationViews, ts: Timestamp) -> Batches:
         """See RowForm. An engine sorts, so that rows of one key come one after the other."""
         columns = output_columns(plan)
         keys = [SortKey(column_reference(columns[at]), False, False) for at in self._envelope.key]

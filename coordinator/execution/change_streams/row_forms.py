@@ -26,12 +26,12 @@ from sql.types.sql_type import INT8
 from storage.batch import ShardView
 from storage.types import Timestamp
 
-Views: TypeAlias = Mapping[RelationId, ShardView]
+RelationViews: TypeAlias = Mapping[RelationId, ShardView]
 
-RunPlan: TypeAlias = Callable[[Plan, Views], AsyncIterator[pa.RecordBatch]]
+RunPlan: TypeAlias = Callable[[Plan, RelationViews], AsyncIterator[pa.RecordBatch]]
 """The rows of a plan over these inputs."""
 
-TOLD_ROWS: Final = RelationId("told")
+CHANGED_ROWS: Final = RelationId("changed")
 """An input: the changes of one timestamp, with their diffs."""
 
 
@@ -47,7 +47,7 @@ class RowForm(Protocol):
         """Nothing before `ts` will come any more."""
         ...
 
-    def snapshot(self, plan: Plan, views: Views, ts: Timestamp) -> Batches:
+    def snapshot(self, plan: Plan, views: RelationViews, ts: Timestamp) -> Batches:
         """All rows of a plan, as rows that came at a timestamp."""
         ...
 
@@ -56,7 +56,7 @@ class RowForm(Protocol):
         ...
 
 
-class ToldColumns:
+class ChangeColumns:
     """Puts what is said about rows before their columns."""
 
     def __init__(self, subscribe: Subscribe, said: pa.DataType, told: Sequence[pa.DataType]):
@@ -85,7 +85,7 @@ class ToldColumns:
         return pa.RecordBatch.from_arrays(told, schema=self.schema)
 
 
-def row_types(subscribe: Subscribe) -> list[pa.DataType]:
+def followed_types(subscribe: Subscribe) -> list[pa.DataType]:
     """The types of the columns of a followed query."""
     return [field.type for field in batch_schema(output_columns(subscribe.query.plan))]
 
@@ -96,14 +96,14 @@ class DiffRows:
     is_whole = False
 
     def __init__(self, subscribe: Subscribe, run: RunPlan) -> None:
-        self._columns = ToldColumns(subscribe, pa.int64(), row_types(subscribe))
+        self._columns = ChangeColumns(subscribe, pa.int64(), followed_types(subscribe))
         self._run = run
 
     def progress(self, ts: Timestamp) -> pa.RecordBatch:
         """See RowForm."""
         return self._columns.progress(ts)
 
-    def snapshot(self, plan: Plan, views: Views, ts: Timestamp) -> Batches:
+    def snapshot(self, plan: Plan, views: RelationViews, ts: Timestamp) -> Batches:
         """See RowForm."""
         return self._told(((self._run(plan, views), 1),), ts)
 
@@ -127,21 +127,21 @@ class OrderedRows:
     is_whole = True
 
     def __init__(self, subscribe: Subscribe, order: ChangeOrder, run: RunPlan) -> None:
-        self._columns = ToldColumns(subscribe, pa.int64(), row_types(subscribe))
+        self._columns = ChangeColumns(subscribe, pa.int64(), followed_types(subscribe))
         self._order = order
         self._run = run
         columns = (*output_columns(subscribe.query.plan), order.diff)
         self._schema = pa.schema(
             [pa.field(f"f{at}", field.type) for at, field in enumerate(batch_schema(columns))]
         )
-        scan = Scan(TOLD_ROWS, TOLD_ROWS, columns, tuple(range(len(columns))))
+        scan = Scan(CHANGED_ROWS, CHANGED_ROWS, columns, tuple(range(len(columns))))
         self._sorted = Sort(scan, order.keys)
 
     def progress(self, ts: Timestamp) -> pa.RecordBatch:
         """See RowForm."""
         return self._columns.progress(ts)
 
-    async def snapshot(self, plan: Plan, views: Views, ts: Timestamp) -> Batches:
+    async def snapshot(self, plan: Plan, views: RelationViews, ts: Timestamp) -> Batches:
         """See RowForm; however many there are, since an engine spills."""
         every = {self._order.diff.id: Const(1, INT8)}
         keys = tuple(
@@ -164,7 +164,7 @@ class OrderedRows:
         if not parts:
             return
         rows = pa.Table.from_batches(parts, schema=self._schema)
-        views = {TOLD_ROWS: transient_view(TOLD_ROWS, rows)}
+        views = {CHANGED_ROWS: transient_view(CHANGED_ROWS, rows)}
         async with closing_batches(self._run(self._sorted, views)) as batches:
             async for batch in batches:
                 *columns, said = batch.columns

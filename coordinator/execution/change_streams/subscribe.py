@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from coordinator.core.change_streams.steps import SubscriptionRequest
 from coordinator.driver.change_streams import ChangeStream
-from coordinator.execution.change_streams.row_forms import TOLD_ROWS, Views
+from coordinator.execution.change_streams.row_forms import CHANGED_ROWS, RelationViews
 from coordinator.execution.change_streams.telling import subscription_error, tell_changes
 from coordinator.execution.context import Batches, Done, Execution, Rows, tag_with_count
 from coordinator.execution.copy import CopyStream, send_copied
@@ -121,8 +121,8 @@ class SubscribedRows:
             if error is not None:
                 self._following.interrupt(error)
 
-    def _run(self, plan: Plan, views: Views) -> AsyncIterator[pa.RecordBatch]:
-        run = run_over_transient if TOLD_ROWS in views else run_plan
+    def _run(self, plan: Plan, views: RelationViews) -> AsyncIterator[pa.RecordBatch]:
+        run = run_over_transient if CHANGED_ROWS in views else run_plan
         return run(self._execution, plan, views)
 
     async def _tell(self) -> Batches:

@@ -19,9 +19,9 @@ from coordinator.execution.change_streams.envelopes import EnvelopeRows
 from coordinator.execution.change_streams.row_forms import (
     DiffRows,
     OrderedRows,
+    RelationViews,
     RowForm,
     RunPlan,
-    Views,
 )
 from coordinator.execution.context import Batches
 from coordinator.streams import closing_batches
@@ -33,7 +33,7 @@ from storage.types import Timestamp
 class FollowedRows(Protocol):
     """The rows of a query, and how they change."""
 
-    def begin(self, views: Views, ts: Timestamp, *, snapshot: bool) -> Batches:
+    def begin(self, views: RelationViews, ts: Timestamp, *, snapshot: bool) -> Batches:
         """Called first, with all tables at the timestamp behind which changes begin; with
         `snapshot`: the rows of then.
         """
@@ -118,6 +118,6 @@ def _told_until(ts: Timestamp) -> str:
     return f"All changes up to {ts} were told."
 
 
-def _snapshot(step: ChangeStep) -> Views:
+def _snapshot(step: ChangeStep) -> RelationViews:
     """The tables at the timestamp behind which the changes begin."""
     return views_at(step, step.after)

@@ -23,7 +23,7 @@ import pyarrow as pa
 from coordinator.core.change_streams.steps import SubscriptionRequest
 from coordinator.core.messages import ConnectionId
 from coordinator.driver.change_streams import ChangeStream
-from coordinator.execution.change_streams.row_forms import Views
+from coordinator.execution.change_streams.row_forms import RelationViews
 from coordinator.execution.change_streams.telling import tell_changes
 from sql.catalog.catalog import Table
 from sql.errors import SqlError
@@ -174,7 +174,7 @@ class Follower:
             told = followed.state.wrote_between(step.after, step.upto)
             self._expect(not told, f"nobody tells of changes in ({step.after}, {step.upto}]")
 
-    async def _rows_of(self, _: Plan, views: Views) -> AsyncIterator[pa.RecordBatch]:
+    async def _rows_of(self, _: Plan, views: RelationViews) -> AsyncIterator[pa.RecordBatch]:
         (view,) = views.values()
         rows = self._world.reader.rows(view, self._world.store)
         content = [(row.key, row.position, row.value) for row in rows]

@@ -13,7 +13,7 @@ from coordinator.core.state import CoreState
 from coordinator.execution.change_streams import change_rows, telling
 from coordinator.execution.change_streams.change_rows import TableChanges
 from coordinator.execution.change_streams.compared_rows import views_at
-from coordinator.execution.change_streams.row_forms import Views
+from coordinator.execution.change_streams.row_forms import RelationViews
 from storage.types import Timestamp
 from tests.resilience.sim.planted import Plant, Planted, assert_found
 
@@ -39,7 +39,7 @@ def up_to_inclusive(patch: pytest.MonkeyPatch) -> None:
 
 
 def snapshot_at_another_timestamp(patch: pytest.MonkeyPatch) -> None:
-    def newest(step: ChangeStep) -> Views:
+    def newest(step: ChangeStep) -> RelationViews:
         return views_at(step, step.upto)
 
     patch.setattr(telling, "_snapshot", newest)

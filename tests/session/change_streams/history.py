@@ -41,7 +41,11 @@ def now(connection: psycopg.Connection[TupleRow]) -> int:
 
 
 def make_history(
-    connection: psycopg.Connection[TupleRow], seed: int, transactions: int = 60
+    connection: psycopg.Connection[TupleRow],
+    seed: int,
+    transactions: int = 60,
+    *,
+    compacts: bool = True,
 ) -> History:
     """Make one, with cuts and compactions between."""
     choices = random.Random(seed)
@@ -51,7 +55,7 @@ def make_history(
         with connection.transaction():
             for _ in range(choices.randint(1, 4)):
                 _write(connection, choices)
-        if number % 20 == 19:
+        if compacts and number % 20 == 19:
             connection.execute("optimize t")
             connection.execute("optimize k")
         history.checkpoints.append(now(connection))

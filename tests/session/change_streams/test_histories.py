@@ -13,7 +13,7 @@ from coordinator.core.change_streams.steps import ChangeStep
 from coordinator.execution.change_streams import change_rows, compared_rows, netting
 from coordinator.execution.change_streams.change_rows import TableChanges
 from coordinator.execution.change_streams.envelopes import EnvelopeRows, Key
-from coordinator.execution.change_streams.row_forms import Views
+from coordinator.execution.change_streams.row_forms import RelationViews
 from sql.plan.nodes import RelationId
 from storage.shard import ShardState
 from storage.types import ShardId, Timestamp
@@ -42,7 +42,7 @@ def _answer(connection: psycopg.Connection, query: str, ts: int) -> Counter[str]
     return Counter(map(repr, rows))
 
 
-def _check_fold(connection: psycopg.Connection, history: History, query: str) -> None:
+def check_fold(connection: psycopg.Connection, history: History, query: str) -> None:
     """The sum of all diffs up to each checkpoint is the query there."""
     rows = _told(connection, f"SUBSCRIBE ({query})", history)
     at, fold = 0, Counter[str]()
@@ -67,7 +67,7 @@ LINEAR = (
 def test_each_commit_is_told_at_its_own_timestamp(
     told_history: tuple[psycopg.Connection, History], query: str
 ) -> None:
-    _check_fold(*told_history, query)
+    check_fold(*told_history, query)
 
 
 COMPARED = (
@@ -85,8 +85,8 @@ COMPARED = (
 )
 
 
-def _check_resumed(connection: psycopg.Connection, history: History, query: str) -> None:
-    """Subscriptions that each go on where the one before has ended."""
+def check_resumed(connection: psycopg.Connection, history: History, query: str) -> None:
+    """The fold of subscriptions that each go on where the one before ended is the query."""
     ts = history.begin
     fold = _answer(connection, query, ts)
     for checkpoint in history.checkpoints:
@@ -104,7 +104,7 @@ def _check_resumed(connection: psycopg.Connection, history: History, query: str)
 
 @pytest.mark.parametrize("query", COMPARED)
 def test_answers_are_compared(told_history: tuple[psycopg.Connection, History], query: str) -> None:
-    _check_resumed(*told_history, query)
+    check_resumed(*told_history, query)
 
 
 def _equal_key(value: object) -> object:
@@ -171,10 +171,11 @@ def test_an_envelope_tells_the_same_by_key(
 
 def test_upserts_fold_to_the_table(told_history: tuple[psycopg.Connection, History]) -> None:
     connection, history = told_history
-    _check_upserts(connection, history)
+    check_upserts(connection, history)
 
 
-def _check_upserts(connection: psycopg.Connection, history: History) -> None:
+def check_upserts(connection: psycopg.Connection, history: History) -> None:
+    """Upserts and deletes up to each checkpoint make the table."""
     rows = _told(connection, "SUBSCRIBE k ENVELOPE UPSERT (KEY (id))", history)
     at, held = 0, dict[object, Row]()
     for checkpoint in history.checkpoints:
@@ -275,13 +276,13 @@ def test_planted_in_changes(
 ) -> None:
     plant(monkeypatch)
     with pytest.raises(AssertionError):
-        _check_fold(*told_history, query)
+        check_fold(*told_history, query)
 
 
 def _one_side_at_another_timestamp(patch: pytest.MonkeyPatch) -> None:
     """Of a join, one side is read where the step begins."""
 
-    def torn(step: ChangeStep, ts: Timestamp) -> Views:
+    def torn(step: ChangeStep, ts: Timestamp) -> RelationViews:
         return {
             RelationId(one.state.shard): one.state.view(
                 step.after if place else ts, schema=one.schema
@@ -312,7 +313,7 @@ def test_planted_in_compared_answers(
 ) -> None:
     plant(monkeypatch)
     with pytest.raises(AssertionError):
-        _check_resumed(*told_history, "TABLE joined")
+        check_resumed(*told_history, "TABLE joined")
 
 
 def test_planted_a_key_change_as_one_row(
@@ -326,4 +327,4 @@ def test_planted_a_key_change_as_one_row(
 
     monkeypatch.setattr(EnvelopeRows, "_keys", paired)
     with pytest.raises(AssertionError):
-        _check_upserts(*told_history)
+        check_upserts(*told_history)
