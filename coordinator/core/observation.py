@@ -6,6 +6,7 @@ INVARIANTS
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from coordinator.core.change_streams.steps import SubscriptionId
 from coordinator.core.change_streams.subscriptions import Subscription, Subscriptions
@@ -32,6 +33,9 @@ class ObservedShard:
     state: ShardState
 
 
+HOLD_KINDS: Final = ("transaction", "subscription", "named")
+
+
 @dataclass(frozen=True, slots=True)
 class ObservedHold:
     """A read hold: of a transaction, of a subscription, or a named one."""
@@ -41,6 +45,13 @@ class ObservedHold:
     txn: TransactionId | None = None
     owner: ConnectionId | None = None
     subscription: SubscriptionId | None = None
+
+    @property
+    def kind(self) -> str:
+        """One of HOLD_KINDS."""
+        if self.name is not None:
+            return "named"
+        return "transaction" if self.subscription is None else "subscription"
 
 
 @dataclass(frozen=True, slots=True)

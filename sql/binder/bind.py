@@ -102,6 +102,7 @@ from sql.statements.session import (
     Unlisten,
 )
 from sql.statements.timelines import (
+    AdvanceReadHold,
     AdvanceTimeline,
     CreateReadHold,
     CreateTimeline,
@@ -403,6 +404,7 @@ _TAGS: Final[dict[type, str]] = {
     DropTimeline: "DROP TIMELINE",
     AdvanceTimeline: "ADVANCE TIMELINE",
     CreateReadHold: "CREATE READ HOLD",
+    AdvanceReadHold: "ADVANCE READ HOLD",
     DropReadHold: "DROP READ HOLD",
 }
 _DISCARD_TAGS: Final = {

@@ -132,6 +132,30 @@ class CopySubscribeNode:
 
 
 @dataclass(frozen=True, slots=True)
+class DeclareSubscribeNode:
+    """DECLARE name CURSOR FOR SUBSCRIBE; the query in `declare` stands for the subscription."""
+
+    declare: ParsedPart
+    subscribe: SubscribeNode
+
+
+@dataclass(frozen=True, slots=True)
+class FetchWaitNode:
+    """FETCH .. WITH (timeout = ..), in microseconds; None: there is no such option."""
+
+    fetch: ParsedPart
+    timeout_us: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class AdvanceReadHoldNode:
+    """ADVANCE READ HOLD name TO expression."""
+
+    name: Identifier
+    to: ParsedPart
+
+
+@dataclass(frozen=True, slots=True)
 class ArgumentNode:
     """One argument of EXECUTE, the `number`-th, for a parameter of that type."""
 
@@ -144,7 +168,7 @@ class ArgumentNode:
 MeridianNode: TypeAlias = (
     CreateTimelineNode | DropTimelineNode | AdvanceTimelineNode | CreateTableInNode
     | CreateReadHoldNode | DropReadHoldNode | ExplainTimestampNode | OptimizeNode | ArgumentNode
-    | SubscribeNode | CopySubscribeNode
+    | SubscribeNode | CopySubscribeNode | DeclareSubscribeNode | FetchWaitNode | AdvanceReadHoldNode
 )  # fmt: skip
 
 
@@ -153,7 +177,7 @@ def parsed_parts(node: MeridianNode) -> Sequence[ParsedPart]:
     match node:
         case CreateTableInNode():
             return (node.create,)
-        case AdvanceTimelineNode():
+        case AdvanceTimelineNode() | AdvanceReadHoldNode():
             return (node.to,)
         case CreateReadHoldNode():
             return () if node.at is None else (node.at,)
@@ -167,7 +191,7 @@ def parsed_parts(node: MeridianNode) -> Sequence[ParsedPart]:
             # The name of a relation has no constants, and stands elsewhere in its text.
             parts = (node.followed if node.is_query else None, node.order, node.up_to)
             return [part for part in parts if part is not None]
-        case CopySubscribeNode():
+        case CopySubscribeNode() | DeclareSubscribeNode():
             return parsed_parts(node.subscribe)
-        case CreateTimelineNode() | DropTimelineNode() | DropReadHoldNode():
+        case CreateTimelineNode() | DropTimelineNode() | DropReadHoldNode() | FetchWaitNode():
             return ()

@@ -54,7 +54,7 @@ def subscribe_statement(cursor: TokenCursor) -> SubscribeParts | None:
     order = _order(cursor, envelope)
     options: Sequence[Node] = ()
     if cursor.accept("with"):
-        options = _options(cursor)
+        options = with_options(cursor)
     as_of, at_least, up_to, up_to_place = _times(cursor)
     cursor.finish()
     offset = cursor.tokens[place].start
@@ -194,7 +194,7 @@ def _end_of_order(cursor: TokenCursor) -> int:
     return len(cursor.tokens)
 
 
-def _options(cursor: TokenCursor) -> Sequence[Node]:
+def with_options(cursor: TokenCursor) -> Sequence[Node]:
     """`(name [[=] value], ..)`, as the options of EXPLAIN, which are written without `=`."""
     opened = cursor.index
     close = closing_token(cursor, opened) if cursor.follows("(") else None

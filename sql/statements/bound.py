@@ -65,6 +65,7 @@ from sql.statements.session import (
     TransactionControl,
 )
 from sql.statements.timelines import (
+    AdvanceReadHold,
     AdvanceTimeline,
     CreateReadHold,
     CreateTimeline,
@@ -443,8 +444,8 @@ class EmptyStatement:
 
 Definition: TypeAlias = (
     CreateTable | DropTable | CreateSchema | DropSchema | AlterTable | CreateTimeline
-    | DropTimeline | CreateReadHold | DropReadHold | CreateSequence | ChangeObjects
-    | CreateObject | ChangePrivileges
+    | DropTimeline | CreateReadHold | AdvanceReadHold | DropReadHold | CreateSequence
+    | ChangeObjects | CreateObject | ChangePrivileges
 )  # fmt: skip
 UtilityStatement: TypeAlias = (
     Definition | AdvanceTimeline | CopyIn | CopyOut | CreateTableAs | Explain | ExplainTimestamp

@@ -56,7 +56,7 @@ def _subscribe(core: CoreState, message: BeginSubscription, now: Timestamp) -> E
     known = core.subscriptions.accept(txn.owner, wanted, now)
     found = first_definition_end(wanted, core.catalog, wanted.as_of)
     if found is not None:
-        known.stop_at(*found)
+        core.subscriptions.end_at(known, *found)
     return Reply(message.request, Subscribed(known.id))
 
 
@@ -105,7 +105,7 @@ def end_altered(core: CoreState, changes: Iterable[CatalogChange], ts: Timestamp
         if may_concern(changes, known.request):
             end = definition_end(known.request, core.catalog.current, ts)
             if end is not None:
-                known.stop_at(ts, end)
+                core.subscriptions.end_at(known, ts, end)
 
 
 def subscribers_tick(core: CoreState, now: Timestamp) -> list[Effect]:

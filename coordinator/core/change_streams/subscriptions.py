@@ -15,7 +15,8 @@ INVARIANTS
   S3  no step passes the end of the subscription: changes at or after UP TO, or from the commit on
       that changes the table's definition or drops it, are never told.
   S4  a subscriber that has been given everything is named among those to wake in the step in which
-      there is more, and not again before it has asked.
+      there is more, and not again before it has asked. How far time has come alone is told within
+      LOOKS-ths of `subscribe_progress_us`. A step costs nothing for shards that it does not change.
   S5  while somebody wants to know how far time has come, timestamps are closed once in
       `subscribe_progress_us`, never at or past a commit that is on its way. In a timeline without a
       clock only commits and ADVANCE close them.
@@ -30,6 +31,7 @@ Not here: the changes themselves (`storage/changes.py`), waiting (`driver/change
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 import pyarrow as pa
 
@@ -47,6 +49,10 @@ from sql.catalog.catalog import Table
 from storage.shard import ShardState
 from storage.types import ShardId, Timestamp
 
+LOOKS: Final = 8
+"""In `subscribe_progress_us`, so often all who sleep are looked at. Larger: work for nothing while
+many sleep. Smaller: progress comes less evenly, and holds of who hears nothing move less often."""
+
 
 @dataclass(slots=True)
 class Subscription:
@@ -63,6 +69,7 @@ class Subscription:
     end: StreamEnd
     told_at: Timestamp
     changed_at: Timestamp
+    schemas: tuple[pa.Schema, ...]
     asleep: bool = False
 
     def limit(self, frontier: Timestamp) -> Timestamp:
@@ -98,6 +105,12 @@ class Subscriptions:
         self._compare_us = settings.subscribe_compare_us
         self._lag_us = settings.subscription_lag_us
         self._known: dict[SubscriptionId, Subscription] = {}
+        self._ending: dict[SubscriptionId, Subscription] = {}
+        self._asleep: dict[ShardId, dict[SubscriptionId, Subscription]] = {}
+        self._looked_at = Timestamp(0)
+        """When all who sleep were looked at."""
+        self._seen = Timestamp(0)
+        """The frontier of the last look."""
         self._last = 0
         self._closed_at = Timestamp(0)
 
@@ -114,11 +127,26 @@ class Subscriptions:
         self._last += 1
         id_ = SubscriptionId(self._last)
         made = Subscription(
-            id_, owner, request, request.as_of, request.up_to, StreamEnd(), now, Timestamp(0)
+            id_,
+            owner,
+            request,
+            request.as_of,
+            request.up_to,
+            StreamEnd(),
+            told_at=now,
+            changed_at=Timestamp(0),
+            schemas=tuple(map(self._schema_of, request.tables)),
         )
         self._known[id_] = made
+        if made.stop is not None:
+            self._ending[id_] = made
         self._holds.follow(id_, request.as_of)
         return made
+
+    def end_at(self, known: Subscription, ts: Timestamp, end: StreamEnd) -> None:
+        """End one before `ts`, if it does not end sooner (S3)."""
+        known.stop_at(ts, end)
+        self._ending[known.id] = known
 
     def find(self, id_: SubscriptionId) -> Subscription | None:
         """One that is not over."""
@@ -133,13 +161,16 @@ class Subscriptions:
         if changed and not over and self._must_pause(known, now):
             upto = known.position
         known.asleep = upto == known.position and not over
-        if not known.asleep:
+        if known.asleep:
+            for shard in known.request.shards:
+                self._asleep.setdefault(shard, {})[id_] = known
+        else:
             known.told_at = now
             if changed:
                 known.changed_at = now
         shards = [
-            FollowedShard(self._shards[ShardId(table.shard)], self._schema_of(table))
-            for table in known.request.tables
+            FollowedShard(self._shards[shard], schema)
+            for shard, schema in zip(known.request.shards, known.schemas, strict=True)
         ]
         return ChangeStep(tuple(shards), known.position, upto, known.end if over else None)
 
@@ -166,8 +197,11 @@ class Subscriptions:
 
     def forget(self, id_: SubscriptionId) -> None:
         """It is over; it may have ended before, with its connection."""
-        if self._known.pop(id_, None) is not None:
+        known = self._known.pop(id_, None)
+        if known is not None:
             self._holds.unfollow(id_)
+            self._ending.pop(id_, None)
+            self._wake(known)
 
     def forget_owner(self, owner: ConnectionId) -> None:
         """A connection is gone (S6)."""
@@ -204,19 +238,38 @@ class Subscriptions:
             if lag_max is None:
                 lag_max = min(map(self._holds.history_of, known.request.shards))
             if frontier - known.position > lag_max and not known.is_over(frontier):
-                known.stop_at(Timestamp(known.position + 1), _too_late(known.position))
+                self.end_at(known, Timestamp(known.position + 1), _too_late(known.position))
                 late.append(known.id)
         return late
 
     def wake(self, now: Timestamp) -> Iterable[SubscriptionId]:
-        """Those who have something to hear (S4); the others move on (S2)."""
+        """Those who have something to hear (S4); the others move on (S2), but not at every step:
+        most steps concern nobody, and most commits those of one shard.
+        """
         frontier = self._frontier()
+        looks = now - self._looked_at >= self._progress_us // LOOKS
+        if looks:
+            self._looked_at = now
+        looked_at = [known for known in self._ending.values() if known.asleep]
+        for shard, asleep in self._asleep.items():
+            state = self._shards[shard]
+            if looks or state.fenced or state.last_write > self._seen:
+                looked_at += asleep.values()
+        self._seen = frontier
         woken: list[SubscriptionId] = []
-        for known in self:
+        for known in looked_at:
             if known.asleep and self._has_news(known, frontier, now):
-                known.asleep = False
+                self._wake(known)
                 woken.append(known.id)
         return woken
+
+    def _wake(self, known: Subscription) -> None:
+        known.asleep = False
+        for shard in known.request.shards:
+            asleep = self._asleep.get(shard, {})
+            asleep.pop(known.id, None)
+            if not asleep:
+                self._asleep.pop(shard, None)
 
     def _has_news(self, known: Subscription, frontier: Timestamp, now: Timestamp) -> bool:
         shards = known.request.shards

@@ -85,6 +85,10 @@ class EnvelopeRows:
         """See RowForm."""
         return self._columns.progress(ts)
 
+    def none(self) -> pa.RecordBatch:
+        """See RowForm."""
+        return self._columns.none()
+
     async def snapshot(self, plan: Plan, views: RelationViews, ts: Timestamp) -> Batches:
         """See RowForm. An engine sorts, so that rows of one key come one after the other."""
         columns = output_columns(plan)

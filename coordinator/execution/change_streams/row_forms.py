@@ -47,6 +47,10 @@ class RowForm(Protocol):
         """Nothing before `ts` will come any more."""
         ...
 
+    def none(self) -> pa.RecordBatch:
+        """A batch without rows."""
+        ...
+
     def snapshot(self, plan: Plan, views: RelationViews, ts: Timestamp) -> Batches:
         """All rows of a plan, as rows that came at a timestamp."""
         ...
@@ -84,6 +88,10 @@ class ChangeColumns:
         told += [pa.nulls(1, field.type) for field in list(self.schema)[2:]]
         return pa.RecordBatch.from_arrays(told, schema=self.schema)
 
+    def none(self) -> pa.RecordBatch:
+        """See RowForm."""
+        return pa.RecordBatch.from_pylist([], schema=self.schema)
+
 
 def followed_types(subscribe: Subscribe) -> list[pa.DataType]:
     """The types of the columns of a followed query."""
@@ -102,6 +110,10 @@ class DiffRows:
     def progress(self, ts: Timestamp) -> pa.RecordBatch:
         """See RowForm."""
         return self._columns.progress(ts)
+
+    def none(self) -> pa.RecordBatch:
+        """See RowForm."""
+        return self._columns.none()
 
     def snapshot(self, plan: Plan, views: RelationViews, ts: Timestamp) -> Batches:
         """See RowForm."""
@@ -140,6 +152,10 @@ class OrderedRows:
     def progress(self, ts: Timestamp) -> pa.RecordBatch:
         """See RowForm."""
         return self._columns.progress(ts)
+
+    def none(self) -> pa.RecordBatch:
+        """See RowForm."""
+        return self._columns.none()
 
     async def snapshot(self, plan: Plan, views: RelationViews, ts: Timestamp) -> Batches:
         """See RowForm; however many there are, since an engine spills."""

@@ -1,15 +1,19 @@
 """Tell what there is of a subscription, from its snapshot to its end.
 
     take a step ─┬─ changes ─▶ rows ─▶ progress ─▶ move ─┐
-        ▲        ├─ nothing ─▶ wait ─────────────────────┤
+        ▲        ├─ nothing ─▶ wait, or a pause ─────────┤
         │        └─ the end ─▶ over, or an error         │
         └────────────────────────────────────────────────┘
+
+A pause is a batch without rows: who reads by FETCH has got what it asked for.
 
 It knows no socket and no engine: who calls it reads rows, and waits.
 """
 
 from collections.abc import Awaitable, Callable
 from typing import Protocol
+
+import pyarrow as pa
 
 from coordinator.core.change_streams.steps import ChangeStep, StreamEnd
 from coordinator.driver.change_streams import ChangeStream
@@ -23,8 +27,10 @@ from coordinator.execution.change_streams.row_forms import (
     RowForm,
     RunPlan,
 )
+from coordinator.execution.change_streams.shared_steps import SharedStep, StepSharing
 from coordinator.execution.context import Batches
 from coordinator.streams import closing_batches
+from coordinator.transaction.following import ChangeReader
 from sql.errors import SqlError
 from sql.statements.bound import Subscribe
 from storage.types import Timestamp
@@ -45,9 +51,16 @@ class FollowedRows(Protocol):
 
 
 async def tell_changes(
-    stream: ChangeStream, subscribe: Subscribe, run: RunPlan, wait: Callable[[], Awaitable[None]]
+    stream: ChangeStream,
+    subscribe: Subscribe,
+    run: RunPlan,
+    wait: Callable[[], Awaitable[bool]],
+    reader: ChangeReader,
+    sharing: StepSharing,
 ) -> Batches:
-    """The rows of a subscription; some batches may be empty. `wait`: until the stream is woken."""
+    """The rows of a subscription, and pauses. `wait`: until the stream is woken, or the reader has
+    no patience left (false).
+    """
     step = stream.take()
     form = _form(subscribe, run)
     rows = _followed(subscribe, step, form, run)
@@ -56,33 +69,66 @@ async def tell_changes(
     async with closing_batches(rows.begin(views, ts, snapshot=subscribe.snapshot)) as batches:
         del views
         async for batch in batches:
-            yield batch
+            if batch.num_rows:
+                yield batch
     step = stream.take()
     if subscribe.progress:
         yield form.progress(Timestamp(step.after + 1))
     while True:
+        reader.took(step.upto)
         if not step.is_empty:
-            told, reached = rows.changes(step)
-            after = step.after
+            # An answer that is compared is that of this subscription alone (Q2).
+            told = None if subscribe.is_compared else await sharing.find(step)
+            if told is None:
+                changed, reached = rows.changes(step)
+                progress = form.progress(Timestamp(reached + 1)) if subscribe.progress else None
+                read = _rows_of_step(changed, progress, step.after)
+                if subscribe.is_compared:
+                    told = SharedStep(subscribe, reached, (), read)
+                else:
+                    told = await sharing.read(step, reached, read)
+                del changed, read
             del step  # F4: what is kept of it are these commits
-            async with closing_batches(told) as batches:
-                try:
+            for batch in told.batches:
+                reader.shared = batch, told.encodings
+                yield batch
+                reader.shared = None
+            if told.rest is not None:
+                async with closing_batches(told.rest) as batches:
                     async for batch in batches:
-                        yield batch
-                except SqlError as error:
-                    raise _with_resumption(error, after) from error
-            if subscribe.progress:
-                yield form.progress(Timestamp(reached + 1))
+                        if batch.num_rows:
+                            yield batch
+            reached = told.reached
+            del told
             stream.move(reached)
+            if reader.is_content(reached):
+                yield form.none()
         elif step.end is None:
             del step
-            await wait()
+            if not await wait():
+                yield form.none()
         else:
             failure = subscription_error(step.end, step.after)
             if failure is None:
                 return
+            if not reader.owes_nothing:
+                yield form.none()
             raise failure
         step = stream.take()
+
+
+async def _rows_of_step(
+    changed: Batches, progress: pa.RecordBatch | None, after: Timestamp
+) -> Batches:
+    """The changes of a step, and that they are all."""
+    async with closing_batches(changed) as batches:
+        try:
+            async for batch in batches:
+                yield batch
+        except SqlError as error:
+            raise _with_resumption(error, after) from error
+    if progress is not None:
+        yield progress
 
 
 def _form(subscribe: Subscribe, run: RunPlan) -> RowForm:

@@ -14,6 +14,8 @@ from coordinator.execution.change_streams import change_rows, telling
 from coordinator.execution.change_streams.change_rows import TableChanges
 from coordinator.execution.change_streams.compared_rows import views_at
 from coordinator.execution.change_streams.row_forms import RelationViews
+from coordinator.execution.change_streams.shared_steps import StepKey, StepSharing
+from coordinator.transaction.following import ChangeReader
 from storage.types import Timestamp
 from tests.resilience.sim.planted import Plant, Planted, assert_found
 
@@ -104,6 +106,19 @@ def commits_left_out_at_the_bound(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(change_rows, "_next_commits", more)
 
 
+def steps_of_other_timestamps(patch: pytest.MonkeyPatch) -> None:
+    """A step that ends at the same timestamp is taken for the same."""
+
+    def key(self: StepSharing, step: ChangeStep) -> StepKey:
+        return StepKey(id(self._subscribe), self._parameters, Timestamp(0), step.upto)
+
+    patch.setattr(StepSharing, "_key", key)
+
+
+def fetches_that_wait_for_nothing(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(ChangeReader, "patience", lambda self: 0 if self._fetches else None)
+
+
 @pytest.mark.parametrize(
     ("plant", "weather"),
     [
@@ -116,6 +131,8 @@ def commits_left_out_at_the_bound(patch: pytest.MonkeyPatch) -> None:
         (told_before_it_is_durable, "calm"),
         (sleepers_not_woken, "calm"),
         (commits_left_out_at_the_bound, "calm"),
+        (steps_of_other_timestamps, "calm"),
+        (fetches_that_wait_for_nothing, "calm"),
     ],
     ids=[
         "progress before rows",
@@ -127,6 +144,8 @@ def commits_left_out_at_the_bound(patch: pytest.MonkeyPatch) -> None:
         "told before it is durable",
         "sleepers not woken",
         "commits left out at the bound",
+        "steps of other timestamps",
+        "fetches that wait for nothing",
     ],
 )
 def test_planted_in_change_streams(

@@ -14,6 +14,7 @@ from coordinator.execution.change_streams import change_rows, compared_rows, net
 from coordinator.execution.change_streams.change_rows import TableChanges
 from coordinator.execution.change_streams.envelopes import EnvelopeRows, Key
 from coordinator.execution.change_streams.row_forms import RelationViews
+from coordinator.execution.change_streams.shared_steps import StepSharing
 from sql.plan.nodes import RelationId
 from storage.shard import ShardState
 from storage.types import ShardId, Timestamp
@@ -221,6 +222,17 @@ def _turned(text: str | None) -> int:
 # --- planted -------------------------------------------------------------------------------------
 
 
+@pytest.fixture
+def unshared(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """What others were told before something was planted is not told again."""
+
+    async def nothing(_: StepSharing, step: ChangeStep) -> None:
+        del step
+
+    monkeypatch.setattr(StepSharing, "find", nothing)
+    return monkeypatch
+
+
 def _netted_across_timestamps(patch: pytest.MonkeyPatch) -> None:
     next_commits = change_rows._next_commits
 
@@ -270,11 +282,11 @@ def _whole_tables_beside_changes(patch: pytest.MonkeyPatch) -> None:
 )
 def test_planted_in_changes(
     told_history: tuple[psycopg.Connection, History],
-    monkeypatch: pytest.MonkeyPatch,
+    unshared: pytest.MonkeyPatch,
     plant: Callable[[pytest.MonkeyPatch], None],
     query: str,
 ) -> None:
-    plant(monkeypatch)
+    plant(unshared)
     with pytest.raises(AssertionError):
         check_fold(*told_history, query)
 
@@ -308,16 +320,16 @@ def _last_commit_of_one_table(patch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("plant", [_one_side_at_another_timestamp, _last_commit_of_one_table])
 def test_planted_in_compared_answers(
     told_history: tuple[psycopg.Connection, History],
-    monkeypatch: pytest.MonkeyPatch,
+    unshared: pytest.MonkeyPatch,
     plant: Callable[[pytest.MonkeyPatch], None],
 ) -> None:
-    plant(monkeypatch)
+    plant(unshared)
     with pytest.raises(AssertionError):
         check_resumed(*told_history, "TABLE joined")
 
 
 def test_planted_a_key_change_as_one_row(
-    told_history: tuple[psycopg.Connection, History], monkeypatch: pytest.MonkeyPatch
+    told_history: tuple[psycopg.Connection, History], unshared: pytest.MonkeyPatch
 ) -> None:
     keys = EnvelopeRows._keys
 
@@ -325,6 +337,6 @@ def test_planted_a_key_change_as_one_row(
         found = keys(self, rows)
         return [found[0], found[0]] if len(found) == 2 else found
 
-    monkeypatch.setattr(EnvelopeRows, "_keys", paired)
+    unshared.setattr(EnvelopeRows, "_keys", paired)
     with pytest.raises(AssertionError):
         check_upserts(*told_history)
