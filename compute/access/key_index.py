@@ -250,22 +250,24 @@ class KeyIndex:
         may_read: bool,
         at_most: int | None = None,
         is_newest: bool = False,
+        is_unique: bool = False,
     ) -> list[RowIdentity] | None:
         """The live rows that have a key, found by sorted key columns. Without `may_read` the answer
         is None if a file would have to be read or many rows compared; with it, the call may block.
         Raises TooManyRows if a file or slice has more than `at_most` such rows, live or not.
-        `is_newest`: the view shows everything that is committed, and nothing else; the key is
-        unique, so one row is enough.
+        `is_newest`: the view shows everything that is committed, and nothing else. `is_unique`: no
+        two live rows of any view have the key, so one is enough.
         """
         tail, others = self._tail(view, key, is_newest=is_newest)
         found: list[RowIdentity] = []
         versions: Sequence[RowIdentity] = tail.rows.get(key.values, ())
-        for source, row in reversed(versions) if is_newest else versions:
+        # A row that changes often has left many versions: the newest one of the view is near.
+        for source, row in reversed(versions) if is_unique else versions:
             part = view.inline_slice(source)
             if part is not None and row not in part.deleted:
                 found.append((source, row))
-                if is_newest:
-                    return found  # a row that changes often has left many versions
+                if is_unique:
+                    return found
         for part in others:
             columns = self._inline_columns(view.shard, part, key, may_read=may_read)
             if columns is None:
