@@ -60,7 +60,7 @@ class ObservedSubscription:
 
     id: SubscriptionId
     owner: ConnectionId
-    table: Table
+    tables: tuple[Table, ...]
     as_of: Timestamp
     up_to: Timestamp | None
     position: Timestamp
@@ -206,7 +206,7 @@ def _subscription(known: Subscription) -> ObservedSubscription:
     return ObservedSubscription(
         known.id,
         known.owner,
-        wanted.table,
+        wanted.tables,
         wanted.as_of,
         wanted.up_to,
         known.position,

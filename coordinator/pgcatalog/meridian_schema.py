@@ -130,8 +130,8 @@ def _subscriptions(observed: Sequence[ObservedTimeline]) -> Iterator[Row]:
             yield (
                 known.id,
                 known.owner,
-                known.table.schema,
-                known.table.name,
+                known.tables[0].schema,
+                ", ".join(table.name for table in known.tables),
                 line.timeline.name,
                 "behind" if known.is_behind else "waiting",
                 known.as_of,

@@ -99,9 +99,18 @@ class OptimizeNode:
 
 
 @dataclass(frozen=True, slots=True)
+class EnvelopeNode:
+    """ENVELOPE UPSERT or DEBEZIUM, in lower case, with its key."""
+
+    style: str
+    key: tuple[Identifier, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class SubscribeNode:
     """SUBSCRIBE; its AS OF is the statement's. `is_query`: what is followed was written as a query,
-    and not as the name of a relation. `place`: its offset.
+    and not as the name of a relation. `place`: its offset; `up_to_place`: that of UP TO's
+    expression. `order`: a query of nothing but WITHIN TIMESTAMP's ORDER BY.
     """
 
     followed: ParsedPart
@@ -109,6 +118,9 @@ class SubscribeNode:
     options: tuple[Node, ...]
     up_to: ParsedPart | None
     place: int
+    up_to_place: int = 0
+    envelope: EnvelopeNode | None = None
+    order: ParsedPart | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,8 +189,8 @@ def parsed_parts(node: MeridianNode) -> Sequence[ParsedPart]:
             return (node.execute,)
         case SubscribeNode():
             # The name of a relation has no constants, and stands elsewhere in its text.
-            query = (node.followed,) if node.is_query else ()
-            return query if node.up_to is None else (*query, node.up_to)
+            parts = (node.followed if node.is_query else None, node.order, node.up_to)
+            return [part for part in parts if part is not None]
         case CopySubscribeNode() | DeclareSubscribeNode():
             return parsed_parts(node.subscribe)
         case CreateTimelineNode() | DropTimelineNode() | DropReadHoldNode() | FetchWaitNode():

@@ -1,4 +1,4 @@
-"""Who follows which table: positions, frontiers, holds, and whom to wake.
+"""Who follows which tables: positions, frontiers, holds, and whom to wake.
 
                     position                     frontier
     since ─────────────┬────────────────────────────┬───────── in flight ─▶
@@ -23,6 +23,8 @@ INVARIANTS
   S6  a subscription ends with its connection.
   S7  one that is further behind the frontier than `subscription_lag_us` is ended, and told where to
       resume. Its hold stays until it has let go of what it reads.
+  S8  all tables of a subscription are read at one timestamp. A paced one gets no step with changes
+      within `subscribe_compare_us` of the last such step, but for the one that ends it.
 
 Not here: the changes themselves (`storage/changes.py`), waiting (`driver/change_streams.py`).
 """
@@ -35,6 +37,7 @@ import pyarrow as pa
 
 from coordinator.core.change_streams.steps import (
     ChangeStep,
+    FollowedShard,
     StreamEnd,
     SubscriptionId,
     SubscriptionRequest,
@@ -54,7 +57,8 @@ many sleep. Smaller: progress comes less evenly, and holds of who hears nothing 
 @dataclass(slots=True)
 class Subscription:
     """One of them. `stop`: the first timestamp that it may not tell, and `end`, why (S3). `asleep`:
-    it has been given everything (S4). `told_at`: when it was last given something.
+    it has been given everything (S4). `told_at`: when it was last given something, and
+    `changed_at`, when there were changes in it.
     """
 
     id: SubscriptionId
@@ -64,13 +68,9 @@ class Subscription:
     stop: Timestamp | None
     end: StreamEnd
     told_at: Timestamp
-    schema: pa.Schema
+    changed_at: Timestamp
+    schemas: tuple[pa.Schema, ...]
     asleep: bool = False
-
-    @property
-    def shard(self) -> ShardId:
-        """The shard that it follows."""
-        return ShardId(self.request.table.shard)
 
     def limit(self, frontier: Timestamp) -> Timestamp:
         """The last timestamp that it may be told now (S1, S3)."""
@@ -102,6 +102,7 @@ class Subscriptions:
         self._frontier = frontier
         self._schema_of = schema_of
         self._progress_us = settings.subscribe_progress_us
+        self._compare_us = settings.subscribe_compare_us
         self._lag_us = settings.subscription_lag_us
         self._known: dict[SubscriptionId, Subscription] = {}
         self._ending: dict[SubscriptionId, Subscription] = {}
@@ -122,12 +123,19 @@ class Subscriptions:
     def accept(
         self, owner: ConnectionId, request: SubscriptionRequest, now: Timestamp
     ) -> Subscription:
-        """A new one. Somebody holds its timestamp, which must be readable in its shard (S2)."""
+        """A new one. Somebody holds its timestamp, which must be readable in its shards (S2)."""
         self._last += 1
         id_ = SubscriptionId(self._last)
-        schema = self._schema_of(request.table)
         made = Subscription(
-            id_, owner, request, request.as_of, request.up_to, StreamEnd(), now, schema
+            id_,
+            owner,
+            request,
+            request.as_of,
+            request.up_to,
+            StreamEnd(),
+            told_at=now,
+            changed_at=Timestamp(0),
+            schemas=tuple(map(self._schema_of, request.tables)),
         )
         self._known[id_] = made
         if made.stop is not None:
@@ -149,18 +157,31 @@ class Subscriptions:
         known = self._known[id_]
         upto = max(known.position, known.limit(self._frontier()))
         over = known.stop is not None and known.stop - 1 <= upto
+        changed = self._wrote_after(known)
+        if changed and not over and self._must_pause(known, now):
+            upto = known.position
         known.asleep = upto == known.position and not over
         if known.asleep:
-            self._asleep.setdefault(known.shard, {})[id_] = known
+            for shard in known.request.shards:
+                self._asleep.setdefault(shard, {})[id_] = known
         else:
             known.told_at = now
-        return ChangeStep(
-            self._shards[known.shard],
-            known.schema,
-            known.position,
-            upto,
-            known.end if over else None,
-        )
+            if changed:
+                known.changed_at = now
+        shards = [
+            FollowedShard(self._shards[shard], schema)
+            for shard, schema in zip(known.request.shards, known.schemas, strict=True)
+        ]
+        return ChangeStep(tuple(shards), known.position, upto, known.end if over else None)
+
+    def _wrote_after(self, known: Subscription) -> bool:
+        """Whether a table was written to behind its position, perhaps behind the frontier."""
+        shards = known.request.shards
+        return any(self._shards[shard].last_write > known.position for shard in shards)
+
+    def _must_pause(self, known: Subscription, now: Timestamp) -> bool:
+        """S8."""
+        return known.request.paced and now - known.changed_at < self._compare_us
 
     def move(self, id_: SubscriptionId, ts: Timestamp) -> None:
         """It has told everything up to `ts` (S2)."""
@@ -213,7 +234,9 @@ class Subscriptions:
         frontier = self._frontier()
         late: list[SubscriptionId] = []
         for known in self:
-            lag_max = self._holds.history_of(known.shard) if self._lag_us is None else self._lag_us
+            lag_max = self._lag_us
+            if lag_max is None:
+                lag_max = min(map(self._holds.history_of, known.request.shards))
             if frontier - known.position > lag_max and not known.is_over(frontier):
                 self.end_at(known, Timestamp(known.position + 1), _too_late(known.position))
                 late.append(known.id)
@@ -242,19 +265,21 @@ class Subscriptions:
 
     def _wake(self, known: Subscription) -> None:
         known.asleep = False
-        asleep = self._asleep.get(known.shard, {})
-        asleep.pop(known.id, None)
-        if not asleep:
-            self._asleep.pop(known.shard, None)
+        for shard in known.request.shards:
+            asleep = self._asleep.get(shard, {})
+            asleep.pop(known.id, None)
+            if not asleep:
+                self._asleep.pop(shard, None)
 
     def _has_news(self, known: Subscription, frontier: Timestamp, now: Timestamp) -> bool:
-        if known.is_over(frontier) or self._shards[known.shard].fenced:
+        shards = known.request.shards
+        if known.is_over(frontier) or any(self._shards[shard].fenced for shard in shards):
             return True
         limit = known.limit(frontier)
         if limit <= known.position:
             return False
-        if self._shards[known.shard].last_write > known.position:
-            return True
+        if self._wrote_after(known):
+            return not self._must_pause(known, now)
         if known.request.closes and now - known.told_at >= self._progress_us:
             return True
         if not known.request.closes:

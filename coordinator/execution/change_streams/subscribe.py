@@ -17,19 +17,20 @@ import pyarrow as pa
 
 from coordinator.core.change_streams.steps import SubscriptionRequest
 from coordinator.driver.change_streams import ChangeStream
+from coordinator.execution.change_streams.row_forms import CHANGED_ROWS, RelationViews
 from coordinator.execution.change_streams.shared_steps import StepSharing
 from coordinator.execution.change_streams.telling import subscription_error, tell_changes
 from coordinator.execution.context import Batches, Done, Execution, Rows, tag_with_count
 from coordinator.execution.copy import CopyStream, send_copied
+from coordinator.execution.dml.transient_relations import run_over_transient
 from coordinator.execution.reg_names import oid_naming
 from coordinator.execution.run_plan import run_plan
 from coordinator.execution.time_value import time_value
 from coordinator.streams import close_batches, closing_batches
 from coordinator.transaction.following import ChangeReader
 from sql.errors import SqlError
-from sql.plan.nodes import RelationId
+from sql.plan.nodes import Plan
 from sql.statements.bound import CopySubscription, Subscribe
-from storage.batch import ShardView
 from storage.types import Timestamp
 
 _WAITS: Final = ("Extension", "SubscribedChanges")
@@ -59,14 +60,23 @@ async def _begin(
     execution: Execution, subscribe: Subscribe, client: CopyStream, *, as_of: Timestamp | None
 ) -> "SubscribedRows":
     transaction, coordination = execution.transaction, execution.services.coordination
-    ts = await transaction.timestamp([subscribe.table]) if as_of is None else as_of
+    tables = subscribe.query.tables
+    ts = await transaction.timestamp(tables) if as_of is None else as_of
     up_to: Timestamp | None = None
     if subscribe.up_to is not None:
         up_to = time_value(execution, subscribe.up_to, "UP TO")
         if up_to <= ts:
             detail = f"AS OF is {ts}, and UP TO is {up_to}."
-            raise SqlError("22023", "UP TO must be after AS OF", detail=detail)
-    wanted = SubscriptionRequest(subscribe.table, ts, up_to, closes=subscribe.progress)
+            message = "UP TO must be after AS OF"
+            raise SqlError("22023", message, subscribe.up_to_place, detail=detail)
+    wanted = SubscriptionRequest(
+        tables,
+        ts,
+        up_to,
+        closes=subscribe.progress,
+        views=subscribe.views,
+        paced=subscribe.is_compared,
+    )
     stream = await coordination.subscribe(transaction.id, wanted)
     # F5: from here on it is the subscription that holds the timestamp.
     transaction.let_go()
@@ -132,11 +142,9 @@ class SubscribedRows:
                 self._error = error
                 self._close()
 
-    def _run(self, view: ShardView) -> AsyncIterator[pa.RecordBatch]:
-        query = self._subscribe.query
-        return run_plan(
-            self._execution, query.plan, {RelationId(self._subscribe.table.shard): view}
-        )
+    def _run(self, plan: Plan, views: RelationViews) -> AsyncIterator[pa.RecordBatch]:
+        run = run_over_transient if CHANGED_ROWS in views else run_plan
+        return run(self._execution, plan, views)
 
     async def _tell(self) -> Batches:
         try:

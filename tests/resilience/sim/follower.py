@@ -24,15 +24,15 @@ import pyarrow as pa
 from coordinator.core.change_streams.steps import SubscriptionRequest
 from coordinator.core.messages import ConnectionId
 from coordinator.driver.change_streams import ChangeStream
+from coordinator.execution.change_streams.row_forms import RelationViews
 from coordinator.execution.change_streams.shared_steps import StepSharing
 from coordinator.execution.change_streams.telling import tell_changes
 from coordinator.transaction.following import ChangeReader
 from sql.catalog.catalog import Table
 from sql.errors import SqlError
-from sql.plan.nodes import ColumnId, PlanColumn, RelationId, Scan
+from sql.plan.nodes import ColumnId, Plan, PlanColumn, RelationId, Scan
 from sql.statements.bound import BoundQuery, OutputColumn, Subscribe
 from sql.types.sql_type import INT8
-from storage.batch import ShardView
 from storage.types import Timestamp
 from tests.resilience.sim.memory import Memory
 from tests.resilience.sim.rows import SCHEMA, timeline_of
@@ -100,7 +100,7 @@ class Follower:
         up_to: Timestamp | None = None
         if rng.random() < 0.3:
             up_to = Timestamp(snapshot.ts + rng.choice((1, 2, 30, 40_000)))
-        wanted = SubscriptionRequest(table, snapshot.ts, up_to, closes=True)
+        wanted = SubscriptionRequest((table,), snapshot.ts, up_to, closes=True)
         stream = await driver.subscribe(txn, wanted)
         driver.abort(txn)
         made = _statement(table, snapshot=since is None)
@@ -214,11 +214,13 @@ class Follower:
                 await stream.wait()
         except TimeoutError:
             step = stream.take()
-            told = step.state.wrote_between(step.after, step.upto)
+            (followed,) = step.shards
+            told = followed.state.wrote_between(step.after, step.upto)
             self._expect(not told, f"nobody tells of changes in ({step.after}, {step.upto}]")
         return True
 
-    async def _rows_of(self, view: ShardView) -> AsyncIterator[pa.RecordBatch]:
+    async def _rows_of(self, _: Plan, views: RelationViews) -> AsyncIterator[pa.RecordBatch]:
+        (view,) = views.values()
         rows = self._world.reader.rows(view, self._world.store)
         content = [(row.key, row.position, row.value) for row in rows]
         await asyncio.sleep(self._world.random.random() * 0.003)
@@ -246,4 +248,4 @@ def _statement(table: Table, *, snapshot: bool) -> Subscribe:
     shown = tuple([OutputColumn(column.name, column.type) for column in columns])
     about = [OutputColumn(name, INT8) for name in ("ts", "progressed", "diff")]
     query = BoundQuery(scan, shown, (table,))
-    return Subscribe(query, table, (*about, *shown), snapshot=snapshot, progress=True)
+    return Subscribe(query, (*about, *shown), snapshot=snapshot, progress=True)
