@@ -50,8 +50,8 @@ class UpstreamChange:
     """
 
     kind: ChangeKind
-    old: ChangeRow | None = None
-    new: ChangeRow | None = None
+    old: "ChangeRow | None" = None
+    new: "ChangeRow | None" = None
 
 
 Place: TypeAlias = Mapping[str, int | str]
