@@ -74,9 +74,7 @@ class UpstreamDatabase:
         **others: Any,
     ) -> PostgresReader:
         """A new one on the same slot."""
-        return kind(
-            self.address(), publication=publication, slot=self.slot, name="feed", **others
-        )
+        return kind(self.address(), publication=publication, slot=self.slot, name="feed", **others)
 
     def slots(self) -> Sequence[tuple[str, int]]:
         """Name and acknowledged position of each."""
