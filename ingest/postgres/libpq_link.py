@@ -28,6 +28,7 @@ _OPTIONS: Final = " ".join(
     for setting in (
         "datestyle=ISO,MDY", "intervalstyle=postgres", "timezone=UTC", "extra_float_digits=3",
         "bytea_output=hex", "search_path=pg_catalog", "statement_timeout=0", "lock_timeout=0",
+        "synchronous_commit=local",
         "idle_in_transaction_session_timeout=0", "default_transaction_isolation=read\\ committed",
     )
 )  # fmt: skip

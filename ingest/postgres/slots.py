@@ -26,13 +26,12 @@ async def create_slot(
     """
     export = "(SNAPSHOT 'export')" if side.server_version >= _OPTIONS_SINCE else "EXPORT_SNAPSHOT"
     text = f"CREATE_REPLICATION_SLOT {quote_name(slot)} LOGICAL pgoutput {export}"
+    process = replication.backend_pid
     try:
         ((_, position, snapshot, _),) = await replication.query(text, seconds=seconds)
     except ReaderFailure as failure:
         if failure.code == "57014":
-            await side.query(
-                f"SELECT pg_terminate_backend({replication.backend_pid}, {_ENDING_MS})"
-            )
+            await side.query(f"SELECT pg_terminate_backend({process}, {_ENDING_MS})")
             await drop_slot(side, slot)
             message = "a slot waits for transactions that run upstream"
             raise ReaderFailure("57014", message, hint=_WAITING_HINT) from None

@@ -22,7 +22,7 @@ from sql.types.sql_type import Value
 
 PIECE_SECONDS: Final = 0.004
 """So long decoding may hold the loop; other clients wait for so long."""
-_PART_ROWS: Final = 4096
+_PART_ROWS: Final = 2048
 _PART_BYTES: Final = 4 << 20
 
 

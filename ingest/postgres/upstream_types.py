@@ -88,11 +88,11 @@ def sql_type(oid: int, typmod: int, known: TypeRows) -> SqlType | None:
 
 def type_name(oid: int, typmod: int, known: TypeRows) -> str:
     """For messages."""
-    type_ = sql_type(oid, typmod, known)
+    if oid in _NAMES:
+        type_ = _with_typmod(_NAMES[oid], typmod)
+        return "numeric" if type_ is None else format_type(type_)
     row = known.get(oid)
-    if row is not None:
-        return row.name
-    return f"with oid {oid}" if type_ is None else format_type(type_)
+    return f"with oid {oid}" if row is None else row.name
 
 
 def _with_typmod(name: str, typmod: int) -> SqlType | None:
@@ -194,12 +194,6 @@ def chosen_columns(
         for column in table.columns
         if column.name not in exclude_columns
     )
-    if not table.key and exclude_columns:
-        raise ReaderFailure(
-            "0A000",
-            f"upstream table {table.reference} has no key: every column tells its rows apart",
-            hint="Without a key no column can be left out.",
-        )
     added = [UpstreamColumn(name, TEXT) for name in table.unsupported if name in text_columns]
     return replace(table, columns=(*columns, *added), unsupported={})
 

@@ -1,4 +1,4 @@
-"""One PostgreSQL as an upstream, and a fresh database for each test."""
+"""One PostgreSQL as an upstream, and an empty database for each test."""
 
 from collections.abc import Iterator
 
@@ -16,7 +16,14 @@ def upstream_server() -> Iterator[Postgres]:
         yield running
 
 
+@pytest.fixture(scope="session")
+def shared_database(upstream_server: Postgres) -> Iterator[UpstreamDatabase]:
+    made = UpstreamDatabase(upstream_server)
+    yield made
+    made.close()
+
+
 @pytest.fixture
-def database(upstream_server: Postgres) -> Iterator[UpstreamDatabase]:
-    with UpstreamDatabase(upstream_server) as made:
-        yield made
+def database(shared_database: UpstreamDatabase) -> Iterator[UpstreamDatabase]:
+    yield shared_database
+    shared_database.empty()

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from ingest.postgres.fold import fold_changes
 from ingest.reader import (
+    ReaderFailure,
     ReadLimits,
     SourceBatch,
     SourceProgress,
@@ -143,6 +144,13 @@ class Follower:
         newest = (await self.reader.newest())["lsn"]
         while self.progress.position["lsn"] < newest:
             await self.read(limits)
+
+    async def read_until_failure(self, limits: ReadLimits) -> ReaderFailure:
+        while True:
+            try:
+                await self.read(limits)
+            except ReaderFailure as failure:
+                return failure
 
     def changes(self) -> list[UpstreamChange]:
         """All that were read, in order."""

@@ -21,7 +21,7 @@ def run(scenario: Coroutine[Any, Any, T]) -> T:
 
 
 class UpstreamDatabase:
-    """Empty at first. Its slots go with it."""
+    """Empty at first, and emptied for each test: that is quicker than a new one."""
 
     def __init__(self, server: Postgres) -> None:
         dsn = fresh_database(server.dsn)
@@ -30,12 +30,17 @@ class UpstreamDatabase:
         self.port = server.port
         self.connection = psycopg.connect(dsn, autocommit=True)
 
-    def __enter__(self) -> UpstreamDatabase:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.drop_slots()
+    def close(self) -> None:
         self.connection.close()
+
+    def empty(self) -> None:
+        """As it was at first; also the session."""
+        self.drop_slots()
+        publications = self.rows("SELECT pubname FROM pg_publication")
+        self.execute(
+            *("RESET ALL", "DROP SCHEMA public CASCADE", "CREATE SCHEMA public"),
+            *(f"DROP PUBLICATION {name}" for (name,) in publications),
+        )
 
     def drop_slots(self) -> None:
         """All of this database, whoever holds them."""

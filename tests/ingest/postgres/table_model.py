@@ -32,14 +32,14 @@ class TableModel:
         self.table = table
         names = [column.name for column in table.columns]
         self.key = [names.index(name) for name in table.key]
-        self._rows: list[ChangeRow] = []
+        self.rows: list[ChangeRow] = []
 
     def load(self, part: SnapshotPart) -> None:
         columns = [
             to_values(part.rows.column(at), column.type)
             for at, column in enumerate(self.table.columns)
         ]
-        self._rows += zip(*columns, strict=True)
+        self.rows += zip(*columns, strict=True)
 
     def apply(self, changes: Sequence[UpstreamChange]) -> None:
         if self.key:
@@ -49,8 +49,8 @@ class TableModel:
 
     def _apply_keyed(self, changes: Sequence[UpstreamChange]) -> None:
         folded = fold.fold_changes(changes, self.key)
-        before = {row_key(row, self.key): row for row in self._rows}
-        assert len(before) == len(self._rows), "keys are unique"
+        before = {row_key(row, self.key): row for row in self.rows}
+        assert len(before) == len(self.rows), "keys are unique"
         kept = {} if folded.truncated else dict(before)
         for key in folded.gone:
             kept.pop(key, None)
@@ -65,14 +65,14 @@ class TableModel:
                 )
             assert key not in kept, f"key {key} is there already"
             kept[key] = row
-        self._rows = list(kept.values())
+        self.rows = list(kept.values())
 
     def _apply_bag(self, changes: Sequence[UpstreamChange]) -> None:
         folded = fold.fold_bag(changes)
         if folded.truncated:
-            self._rows = []
-        rows = {exact_values(row): row for row in self._rows}
-        counts = Counter(exact_values(row) for row in self._rows)
+            self.rows = []
+        rows = {exact_values(row): row for row in self.rows}
+        counts = Counter(exact_values(row) for row in self.rows)
         for row in folded.gone:
             assert counts[exact_values(row)], f"row {row} is not there"
             counts[exact_values(row)] -= 1
@@ -80,11 +80,11 @@ class TableModel:
             assert UNCHANGED not in row, "without a key rows come whole"
             rows[exact_values(row)] = row
             counts[exact_values(row)] += 1
-        self._rows = [rows[exact] for exact in counts.elements()]
+        self.rows = [rows[exact] for exact in counts.elements()]
 
     def content(self) -> list[str]:
         """The rows, in an order of their own."""
-        return sorted(map(repr, self._rows))
+        return sorted(map(repr, self.rows))
 
 
 class TableModels:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from ingest.postgres.upstream_types import chosen_columns
 from ingest.reader import ReaderFailure, ReadLimits, SourceProgress
+from tests.ingest.postgres.reading import new_rows, read_all, read_until_failure, started
 from tests.ingest.postgres.table_model import TableModels, upstream_content
 from tests.ingest.upstream_database import UpstreamDatabase, run
 
@@ -36,12 +38,8 @@ async def check_bad_records(database: UpstreamDatabase) -> None:
         "DELETE FROM t WHERE id = 3",
         "INSERT INTO t VALUES (6, '4713-01-01 BC', 0)",
     )
-    newest = (await reader.newest())["lsn"]
-    upto = 0
-    while upto < newest:
-        batch = await reader.read(ReadLimits(wait_ms=1000))
+    for batch in await read_all(reader):
         models.apply(batch)
-        upto = batch.upto["lsn"]
     await reader.release()
     told = [json.loads(bad.key or b"{}").get("id") for bad in models.errors]
     (table,) = tables
@@ -75,49 +73,41 @@ def test_a_key_that_cannot_be_read_stops_the_source_until_it_is_skipped(
     database: UpstreamDatabase,
 ) -> None:
     async def scenario() -> None:
-        reader = database.reader()
-        tables = list((await reader.inspect()).tables)
-        progress = await reader.prepare(tables)
-        await reader.start(progress, tables)
+        reader, progress, tables = await started(database)
         database.execute(
             "INSERT INTO t VALUES ('2020-01-01', 1)",
             f"INSERT INTO t VALUES ('2020-01-02', 2), ({BAD}, 3), ('2020-01-04', 4)",
             f"UPDATE t SET x = 5 WHERE at = {BAD}",
             f"UPDATE t SET at = '2020-01-05' WHERE at = {BAD}",
         )
-        batch = await reader.read(ReadLimits(wait_ms=1000))
-        assert [change.new[1] for change in batch.changes["public.t"]] == [1], "what is before it"
-        failures = []
-        for _ in range(2):
-            with pytest.raises(ReaderFailure) as failed:
-                await reader.read(ReadLimits(wait_ms=1000))
-            failures.append(failed.value)
-            assert failed.value.broken
-            assert failed.value.place is not None
-            assert failed.value.place["row"] == 2
-        stored = SourceProgress(batch.upto, progress.identity)
+        batches, failure = await read_until_failure(reader)
+        assert [row[1] for row in new_rows(batches)] == [1], "what is before it"
+        assert failure.broken
+        assert failure.place is not None
+        assert failure.place["row"] == 2
+        with pytest.raises(ReaderFailure):
+            await reader.read(ReadLimits(wait_ms=1))
         # The same place every time, until a person decides.
+        stored = SourceProgress(batches[-1].upto, progress.identity)
         await reader.start(stored, tables)
-        with pytest.raises(ReaderFailure) as failed:
-            await reader.read(ReadLimits(wait_ms=1000))
-        skip = [failed.value.place]
-        assert skip == [failures[0].place]
-        await reader.start(SourceProgress(batch.upto, progress.identity, {}, tuple(skip)), tables)
-        batch = await reader.read(ReadLimits(wait_ms=1000))
-        assert [change.new[1] for change in batch.changes["public.t"]] == [2, 4]
-        ((bad,),) = [batch.errors]
+        batches, again = await read_until_failure(reader)
+        assert (again.place, new_rows(batches)) == (failure.place, [])
+        skipping = replace(stored, skip=(failure.place,))
+        await reader.start(skipping, tables)
+        batches, second = await read_until_failure(reader)
+        assert [row[1] for row in new_rows(batches)] == [2, 4]
+        (bad,) = [bad for batch in batches for bad in batch.errors]
         assert bad.key is None
-        with pytest.raises(ReaderFailure) as failed:
-            await reader.read(ReadLimits(wait_ms=1000))
-        skip.append(failed.value.place)
-        await reader.start(SourceProgress(batch.upto, progress.identity, {}, tuple(skip)), tables)
-        batch = await reader.read(ReadLimits(wait_ms=1000))
-        assert len(batch.errors) == 1
+        assert second.place is not None
+        skipping = replace(stored, skip=(failure.place, second.place))
+        await reader.start(skipping, tables)
+        batches = await read_all(reader)
         # The row whose key could not be read comes as a new one when it can.
-        (change,) = batch.changes["public.t"]
-        assert change.old is None
-        assert change.new is not None
-        assert change.new[1] == 5
+        changes = [one for batch in batches for one in batch.changes["public.t"]]
+        assert [(one.old, one.new[1]) for one in changes if one.new] == [
+            *((None, 2), (None, 4), (None, 5))
+        ]
+        assert sum(len(batch.errors) for batch in batches) == 2
         await reader.release()
 
     database.execute(
@@ -139,12 +129,8 @@ def test_without_a_key_bad_rows_are_told_and_good_ones_change(database: Upstream
             f"UPDATE t SET at = {BAD} WHERE ctid = (SELECT min(ctid) FROM t WHERE x = 1)",
             "DELETE FROM t WHERE x = 3",
         )
-        newest = (await reader.newest())["lsn"]
-        upto = 0
-        while upto < newest:
-            batch = await reader.read(ReadLimits(wait_ms=1000))
+        for batch in await read_all(reader):
             models.apply(batch)
-            upto = batch.upto["lsn"]
         (table,) = tables
         good = database.copied("SELECT * FROM t WHERE at < 'infinity'")
         assert models.content()["public.t"] == upstream_content(table, good)

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from ingest.postgres.libpq_link import PostgresAddress
 from ingest.postgres.publication import PublicationState
 from ingest.postgres.reader import PostgresReader
 from ingest.postgres.replication_connection import StreamData, StreamEvent, StreamKeepalive
-from ingest.postgres.libpq_link import PostgresAddress
 from ingest.postgres.transactions import TransactionAssembler
 from ingest.reader import ReadLimits, UpstreamColumn, UpstreamTable
 from sql.types.sql_type import INT4

