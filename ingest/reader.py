@@ -54,7 +54,7 @@ class UpstreamChange:
     new: "ChangeRow | None" = None
 
 
-Place: TypeAlias = Mapping[str, int | str]
+RecordPlace: TypeAlias = Mapping[str, int | str]
 """Where a record stands upstream, such as `{"lsn": "0/16B3748", "row": 3}`."""
 
 
@@ -67,7 +67,7 @@ class BadRecord:
     """
 
     reference: str
-    place: Place
+    place: RecordPlace
     code: str
     message: str
     key: bytes | None = None
@@ -107,7 +107,7 @@ class UpstreamTable:
     """Why the table cannot be read; raised when somebody wants it."""
 
 
-Identity: TypeAlias = Mapping[str, str]
+UpstreamIdentity: TypeAlias = Mapping[str, str]
 """By what a source is known again. Opaque: kept with the position, given back at the next start."""
 
 
@@ -115,7 +115,7 @@ Identity: TypeAlias = Mapping[str, str]
 class Upstream:
     """What `inspect` has seen. `notices` are for the person who creates the source."""
 
-    identity: Identity
+    identity: UpstreamIdentity
     tables: tuple[UpstreamTable, ...]
     notices: tuple[str, ...] = ()
 
@@ -125,10 +125,10 @@ class SourceProgress:
     """What a source remembers between two starts, with what a person has decided meanwhile."""
 
     position: Position
-    identity: Identity
+    identity: UpstreamIdentity
     later: Mapping[str, Position] = field(default_factory=dict)
     """Tables that were copied later: their changes up to there are left out."""
-    skip: tuple[Place, ...] = ()
+    skip: tuple[RecordPlace, ...] = ()
     """Records without a readable key that become bad records, instead of a failure."""
 
 
@@ -159,7 +159,7 @@ class ReaderFailure(Exception):
         *,
         hint: str = "",
         broken: bool = False,
-        place: Place | None = None,
+        place: RecordPlace | None = None,
     ) -> None:
         super().__init__(message)
         self.place = place
@@ -192,7 +192,9 @@ class SourceReader(Protocol):
         """All rows at the position that `prepare` gave; Arrow as tables store it."""
         ...
 
-    async def start(self, progress: SourceProgress, tables: Sequence[UpstreamTable]) -> Identity:
+    async def start(
+        self, progress: SourceProgress, tables: Sequence[UpstreamTable]
+    ) -> UpstreamIdentity:
         """Go on directly behind a position: the next `read` gives what follows.
 
         Fails if upstream is another one, or has lost what follows. Returns the identity that is

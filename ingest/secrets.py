@@ -52,7 +52,9 @@ class SecretRules:
     """`loopback`, addresses, networks such as `10.0.0.0/8`, names of hosts, or `*`."""
 
 
-def read_secret(place: SecretPlace, rules: SecretRules, environment: Mapping[str, str]) -> str:
+def read_connection_secret(
+    place: SecretPlace, rules: SecretRules, environment: Mapping[str, str]
+) -> str:
     """The secret, or 42501, 58P01 (X1)."""
     match place:
         case EnvironmentSecret(name=name):

@@ -1,6 +1,6 @@
 """Read PostgreSQL: a snapshot, then its stream of logical replication, by one slot.
 
-    LibpqLink ─▶ replication_connection ─▶ pgoutput ─▶ transactions ─▶ reader ─▶ SourceBatch
+    LibpqLink ─▶ replication_connection ─▶ pgoutput ─▶ assembler ─▶ reader ─▶ SourceBatch
                                                            ▲               ▲
                                                      table_decoder    publication
 

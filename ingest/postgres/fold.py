@@ -20,7 +20,7 @@ from typing import Final, TypeAlias
 from ingest.reader import UNCHANGED, ChangeKind, ChangeRow, Unchanged, UpstreamChange
 from sql.types.sql_type import Value
 
-RowKey: TypeAlias = "tuple[Value | Unchanged, ...]"
+FoldedKey: TypeAlias = "tuple[Value | Unchanged, ...]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class FoldedRow:
     """
 
     row: ChangeRow
-    origin: "RowKey | None" = None
+    origin: "FoldedKey | None" = None
 
 
 @dataclass(slots=True)
@@ -40,9 +40,9 @@ class FoldedChanges:
     """What a table with a key has to do, in this order: truncate, remove, add."""
 
     truncated: bool = False
-    gone: set[RowKey] = field(default_factory=set)
+    gone: set[FoldedKey] = field(default_factory=set)
     """Keys of rows from before the batch that are to be removed, if they are there."""
-    rows: dict[RowKey, FoldedRow] = field(default_factory=dict)
+    rows: dict[FoldedKey, FoldedRow] = field(default_factory=dict)
     """What is to be added, by its key."""
 
 
@@ -65,11 +65,11 @@ def fold_changes(changes: Iterable[UpstreamChange], key: Sequence[int]) -> Folde
                 folded = FoldedChanges(truncated=True)
             case ChangeKind.INSERT:
                 new = _given(change.new)
-                folded.rows[row_key(new, key)] = FoldedRow(new)
+                folded.rows[folded_key(new, key)] = FoldedRow(new)
             case ChangeKind.UPDATE:
                 _fold_update(folded, change, key)
             case ChangeKind.DELETE:
-                old = row_key(_given(change.old), key)
+                old = folded_key(_given(change.old), key)
                 if folded.rows.pop(old, None) is None and not folded.truncated:
                     folded.gone.add(old)
     return folded
@@ -77,8 +77,8 @@ def fold_changes(changes: Iterable[UpstreamChange], key: Sequence[int]) -> Folde
 
 def _fold_update(folded: FoldedChanges, change: UpstreamChange, key: Sequence[int]) -> None:
     new = _given(change.new)
-    new_key = row_key(new, key)
-    old_key = new_key if change.old is None else row_key(change.old, key)
+    new_key = folded_key(new, key)
+    old_key = new_key if change.old is None else folded_key(change.old, key)
     before = folded.rows.pop(old_key, None)
     if before is not None:
         folded.rows[new_key] = FoldedRow(_fill(new, before.row), before.origin)
@@ -103,7 +103,7 @@ def _given(row: "ChangeRow | None") -> ChangeRow:
     return row
 
 
-def row_key(row: ChangeRow, key: Sequence[int]) -> RowKey:
+def folded_key(row: ChangeRow, key: Sequence[int]) -> FoldedKey:
     """The values of the key."""
     # As PostgreSQL compares keys, all NaN are one value.
     found = tuple([_NAN if row[at] != row[at] else row[at] for at in key])
@@ -117,9 +117,9 @@ _NAN: Final = float("nan")
 def fold_bag(changes: Iterable[UpstreamChange]) -> FoldedBag:
     """Fold the changes of a table without a key."""
     truncated = False
-    gone: Counter[RowKey] = Counter()
-    came: Counter[RowKey] = Counter()
-    rows: dict[RowKey, ChangeRow] = {}
+    gone: Counter[FoldedKey] = Counter()
+    came: Counter[FoldedKey] = Counter()
+    rows: dict[FoldedKey, ChangeRow] = {}
 
     def remove(row: ChangeRow) -> None:
         exact = exact_values(row)
@@ -142,11 +142,11 @@ def fold_bag(changes: Iterable[UpstreamChange]) -> FoldedBag:
     return FoldedBag(truncated, _repeated(gone, rows), _repeated(came, rows))
 
 
-def _repeated(counts: Counter[RowKey], rows: Mapping[RowKey, ChangeRow]) -> list[ChangeRow]:
+def _repeated(counts: Counter[FoldedKey], rows: Mapping[FoldedKey, ChangeRow]) -> list[ChangeRow]:
     return [rows[exact] for exact in counts.elements()]
 
 
-def exact_values(row: ChangeRow) -> RowKey:
+def exact_values(row: ChangeRow) -> FoldedKey:
     """The row such that rows are equal if their bits are: a NaN is one, and -0 is not 0."""
     return tuple([_exact(value) for value in row])
 

@@ -386,7 +386,7 @@ def quote_name(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def quote_literal(text: str) -> str:
+def quote_text(text: str) -> str:
     """A text of upstream, or of ours, as a literal."""
     escaped = text.replace("'", "''")
     return f" E'{escaped.replace(chr(92), chr(92) * 2)}'" if "\\" in text else f"'{escaped}'"

@@ -18,8 +18,8 @@ from typing import Final, TypeAlias
 
 from ingest.reader import UNCHANGED, Unchanged
 
-Field: TypeAlias = str | Unchanged | None
-Fields: TypeAlias = Sequence[Field]
+UpstreamField: TypeAlias = str | Unchanged | None
+UpstreamFields: TypeAlias = Sequence[UpstreamField]
 
 
 class MalformedMessage(Exception):
@@ -76,7 +76,7 @@ class InsertMessage:
     """A row came."""
 
     relation: int
-    new: Fields
+    new: UpstreamFields
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +84,9 @@ class UpdateMessage:
     """A row changed. `old` if the key did, or with a full replica identity (`full`)."""
 
     relation: int
-    old: Fields | None
+    old: UpstreamFields | None
     full: bool
-    new: Fields
+    new: UpstreamFields
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class DeleteMessage:
     """A row went; without `full`, `old` has values for the key only."""
 
     relation: int
-    old: Fields
+    old: UpstreamFields
     full: bool
 
 
@@ -235,12 +235,12 @@ _TEXT: Final = ord("t")
 _SAME: Final = ord("u")
 
 
-def _tuple(body: bytes, at: int, kinds: bytes) -> tuple[list[Field], int]:
+def _tuple(body: bytes, at: int, kinds: bytes) -> tuple[list[UpstreamField], int]:
     if body[at] not in kinds:
         raise ValueError(f"unknown kind of row {body[at : at + 1]!r}")
     (count,) = _SHORT.unpack_from(body, at + 1)
     at += 3
-    fields: list[Field] = []
+    fields: list[UpstreamField] = []
     for _ in range(count):
         kind = body[at]
         at += 1

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ingest.postgres.libpq_link import LibpqLink, quote_literal
+from ingest.postgres.libpq_link import LibpqLink, quote_text
 from ingest.postgres.pgoutput import format_lsn, parse_lsn
 from ingest.reader import ReaderFailure
 
@@ -42,7 +42,7 @@ async def fetch_state(
 ) -> PublicationState:
     """The state of now, for some relations (W1)."""
     schemas = _SCHEMAS if link.server_version >= _SCHEMAS_SINCE else ""
-    name, oids = quote_literal(publication), _oids(relations)
+    name, oids = quote_text(publication), _oids(relations)
     rows = await link.query(_STATE.format(name=name, oids=oids, schemas=schemas))
     published, synchronous = "", ""
     tables: dict[int, str] = {}
@@ -181,7 +181,7 @@ async def check_publication(link: LibpqLink, publication: str) -> None:
             hint="Upstream: ALTER ROLE .. REPLICATION.",
             broken=True,
         )
-    name = quote_literal(publication)
+    name = quote_text(publication)
     rows = await link.query(
         "SELECT (pubinsert AND pubupdate AND pubdelete AND pubtruncate)::text "
         f"FROM pg_publication WHERE pubname = {name}"

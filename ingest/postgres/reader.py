@@ -14,11 +14,11 @@ INVARIANTS
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final
 
-from ingest.postgres.libpq_link import LibpqLink, PostgresAddress, quote_literal
+from ingest.postgres.libpq_link import LibpqLink, PostgresAddress, quote_text
 from ingest.postgres.pgoutput import (
     LogicalMessage,
     MalformedMessage,
@@ -37,7 +37,7 @@ from ingest.postgres.publication import (
 from ingest.postgres.replication_connection import ReplicationStream, StreamData
 from ingest.postgres.slots import check_slot, create_slot, drop_slot, free_slot
 from ingest.postgres.snapshot import PIECE_SECONDS, begin_snapshot, copy_table
-from ingest.postgres.transactions import (
+from ingest.postgres.transaction_assembler import (
     TRANSACTION_SIZE_MAX,
     TransactionAssembler,
     UpstreamTransaction,
@@ -49,7 +49,6 @@ from ingest.postgres.upstream_tables import (
     find_tables,
 )
 from ingest.reader import (
-    Identity,
     Position,
     ReaderFailure,
     ReadLimits,
@@ -58,6 +57,7 @@ from ingest.reader import (
     SourceProgress,
     Upstream,
     UpstreamChange,
+    UpstreamIdentity,
     UpstreamTable,
 )
 
@@ -175,7 +175,9 @@ class PostgresReader:
 
     # ---------------------------------------------------------------- start
 
-    async def start(self, progress: SourceProgress, tables: Sequence[UpstreamTable]) -> Identity:
+    async def start(
+        self, progress: SourceProgress, tables: Sequence[UpstreamTable]
+    ) -> UpstreamIdentity:
         """See the contract; S3 and S5 are checked from the stored identity on."""
         await self.close()
         after = progress.position["lsn"]
@@ -209,7 +211,7 @@ class PostgresReader:
         }
 
     async def _find_tables(
-        self, identity: Identity, tables: Sequence[UpstreamTable]
+        self, identity: UpstreamIdentity, tables: Sequence[UpstreamTable]
     ) -> dict[int, UpstreamTable]:
         """By oid: as they were known, whatever their names are by now; new ones by their names."""
         found: dict[int, UpstreamTable] = {}
@@ -225,7 +227,7 @@ class PostgresReader:
         return found
 
     async def _known_state(
-        self, identity: Identity, found: Mapping[int, UpstreamTable], after: int
+        self, identity: UpstreamIdentity, found: Mapping[int, UpstreamTable], after: int
     ) -> PublicationState:
         """What is compared from here on, after it was compared with what was stored."""
         now = await fetch_state(await self._side_link(), self._publication, list(found))
@@ -370,7 +372,7 @@ class PostgresReader:
         with self._markers.asking():
             ((content, lsn),) = await side.query(
                 "WITH m AS MATERIALIZED (SELECT "
-                f"{quote_literal(self._slot)} || '/' || gen_random_uuid() AS content) "
+                f"{quote_text(self._slot)} || '/' || gen_random_uuid() AS content) "
                 f"SELECT content, pg_logical_emit_message({transactional}, "
                 f"'{MESSAGE_PREFIX}', content{flush}) FROM m"
             )
@@ -447,7 +449,7 @@ class _Markers:
         self._came: set[str] = set()
 
     @contextmanager
-    def asking(self) -> Iterator[None]:
+    def asking(self) -> Generator[None]:
         """While a message is being written, those that come are remembered."""
         self._asked += 1
         try:

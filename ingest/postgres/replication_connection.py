@@ -14,7 +14,7 @@ import struct
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from ingest.postgres.libpq_link import LibpqLink, quote_literal, quote_name
+from ingest.postgres.libpq_link import LibpqLink, quote_name, quote_text
 from ingest.postgres.pgoutput import format_lsn
 from ingest.reader import ReaderFailure
 
@@ -62,7 +62,7 @@ class ReplicationStream:
         status_seconds: float = _STATUS_SECONDS,
     ) -> "ReplicationStream":
         """START_REPLICATION directly behind a position."""
-        names = quote_literal(quote_name(publication))
+        names = quote_text(quote_name(publication))
         await link.start_streaming(
             f"START_REPLICATION SLOT {quote_name(slot)} LOGICAL {format_lsn(after)} "
             f"(proto_version '1', publication_names {names}, messages 'true')"

@@ -9,7 +9,7 @@ INVARIANTS
 
 from typing import Final
 
-from ingest.postgres.libpq_link import LibpqLink, quote_literal, quote_name
+from ingest.postgres.libpq_link import LibpqLink, quote_name, quote_text
 from ingest.reader import ReaderFailure
 
 _OPTIONS_SINCE: Final = 150_000
@@ -52,7 +52,7 @@ async def free_slot(side: LibpqLink, slot: str) -> None:
     """End the connection that holds the slot (R1)."""
     await side.query(
         f"SELECT pg_terminate_backend(active_pid, {_ENDING_MS}) FROM pg_replication_slots "
-        f"WHERE slot_name = {quote_literal(slot)} AND active_pid IS NOT NULL"
+        f"WHERE slot_name = {quote_text(slot)} AND active_pid IS NOT NULL"
     )
 
 
@@ -62,7 +62,7 @@ async def drop_slot(side: LibpqLink, slot: str) -> None:
     try:
         await side.query(
             f"SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots "
-            f"WHERE slot_name = {quote_literal(slot)}"
+            f"WHERE slot_name = {quote_text(slot)}"
         )
     except ReaderFailure as failure:
         # Somebody else was quicker.
@@ -74,7 +74,7 @@ async def check_slot(side: LibpqLink, slot: str) -> None:
     """That the slot is there and has not lost what we need. Raises with `broken`."""
     rows = await side.query(
         "SELECT wal_status, coalesce(plugin, '') FROM pg_replication_slots "
-        f"WHERE slot_name = {quote_literal(slot)} AND database = current_database()"
+        f"WHERE slot_name = {quote_text(slot)} AND database = current_database()"
     )
     hint = "ALTER SOURCE .. RESNAPSHOT makes a new one."
     if not rows:

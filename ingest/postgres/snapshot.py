@@ -14,10 +14,10 @@ import pyarrow as pa
 
 from compute.arrow import arrow_type
 from compute.reference.arrow import to_array
-from ingest.postgres.libpq_link import LibpqLink, quote_literal
+from ingest.postgres.libpq_link import LibpqLink, quote_text
 from ingest.postgres.table_decoder import RowDecoder, split_copy_line
 from ingest.postgres.upstream_tables import PublishedTable
-from ingest.reader import BadRecord, Place, SnapshotPart, UpstreamTable
+from ingest.reader import BadRecord, RecordPlace, SnapshotPart, UpstreamTable
 from sql.types.sql_type import Value
 
 PIECE_SECONDS: Final = 0.004
@@ -29,7 +29,7 @@ _PART_BYTES: Final = 4 << 20
 async def begin_snapshot(link: LibpqLink, snapshot: str) -> None:
     """Make the moment of the slot that of the connection (C1)."""
     await link.query("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-    await link.query(f"SET TRANSACTION SNAPSHOT {quote_literal(snapshot)}")
+    await link.query(f"SET TRANSACTION SNAPSHOT {quote_text(snapshot)}")
 
 
 async def copy_table(
@@ -45,7 +45,7 @@ async def copy_table(
     async for line in link.copy_out(published.copy_statement(table.columns)):
         number += 1
         size += len(line)
-        place: Place = {"lsn": position, "row": number}
+        place: RecordPlace = {"lsn": position, "row": number}
         row = decoder.snapshot_row(split_copy_line(line), place)
         if isinstance(row, BadRecord):
             errors.append(row)

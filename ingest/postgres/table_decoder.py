@@ -13,20 +13,20 @@ from typing import Final, TypeAlias
 
 from ingest.postgres.pgoutput import (
     DeleteMessage,
-    Field,
-    Fields,
     InsertMessage,
     RelationMessage,
     UpdateMessage,
+    UpstreamField,
+    UpstreamFields,
 )
-from ingest.postgres.upstream_types import TypeRows, fits, sql_type, type_name
+from ingest.postgres.upstream_types import TypeRows, fits, matching_type, type_name
 from ingest.reader import (
     UNCHANGED,
     BadRecord,
     ChangeKind,
     ChangeRow,
-    Place,
     ReaderFailure,
+    RecordPlace,
     Unchanged,
     UpstreamChange,
     UpstreamTable,
@@ -82,7 +82,7 @@ class RowDecoder:
         names = [column.name for column in table.columns]
         self.key = [names.index(name) for name in table.key]
 
-    def row(self, fields: Fields, wanted: Collection[int] | None = None) -> ChangeRow:
+    def row(self, fields: UpstreamFields, wanted: Collection[int] | None = None) -> ChangeRow:
         """The values, UNCHANGED for those that are not wanted. Raises `_BadValue`."""
         values: list[Value | Unchanged] = []
         for at, (place, parse, name) in enumerate(self._columns):
@@ -99,7 +99,7 @@ class RowDecoder:
                     raise _BadValue(name, error) from None
         return tuple(values)
 
-    def bad_record(self, fields: Fields, place: Place, bad: _BadValue) -> BadRecord:
+    def bad_record(self, fields: UpstreamFields, place: RecordPlace, bad: _BadValue) -> BadRecord:
         """What is told of a record that no column can take."""
         key = self._texts(fields, self.key) if self.key else None
         return BadRecord(
@@ -111,7 +111,9 @@ class RowDecoder:
             json.dumps(self._texts(fields)).encode()[:VALUE_BYTES_MAX],
         )
 
-    def _texts(self, fields: Fields, wanted: Sequence[int] | None = None) -> dict[str, str | None]:
+    def _texts(
+        self, fields: UpstreamFields, wanted: Sequence[int] | None = None
+    ) -> dict[str, str | None]:
         chosen = range(len(self._columns)) if wanted is None else wanted
         found: dict[str, str | None] = {}
         for at in chosen:
@@ -121,7 +123,7 @@ class RowDecoder:
                 found[name] = field
         return found
 
-    def snapshot_row(self, fields: Fields, place: Place) -> "ChangeRow | BadRecord":
+    def snapshot_row(self, fields: UpstreamFields, place: RecordPlace) -> "ChangeRow | BadRecord":
         """A row of a copy; a key that cannot be read fails with `broken`."""
         try:
             if self.key:
@@ -133,7 +135,7 @@ class RowDecoder:
         except _BadValue as bad:
             return self.bad_record(fields, place, bad)
 
-    def key_failure(self, bad: _BadValue, place: Place, hint: str) -> ReaderFailure:
+    def key_failure(self, bad: _BadValue, place: RecordPlace, hint: str) -> ReaderFailure:
         """Nobody can say which row the record changes."""
         return ReaderFailure(
             bad.code,
@@ -152,7 +154,7 @@ class TableDecoder(RowDecoder):
         names = [column.name for column in relation.columns]
         super().__init__(table, [names.index(column.name) for column in table.columns])
 
-    def changes(self, message: RowMessage, place: Place, *, skip: bool) -> Decoded:
+    def changes(self, message: RowMessage, place: RecordPlace, *, skip: bool) -> Decoded:
         """What the message does. `skip`: a key that cannot be read makes it a bad record."""
         match message:
             case InsertMessage(new=new):
@@ -163,23 +165,27 @@ class TableDecoder(RowDecoder):
             case UpdateMessage():
                 return self._update(message, place, skip=skip)
 
-    def _old(self, fields: Fields) -> "ChangeRow | None":
+    def _old(self, fields: UpstreamFields) -> "ChangeRow | None":
         """The row before; None if it could not be read, and so is not here."""
         try:
             return self.row(fields, self.key or None)
         except _BadValue:
             return None
 
-    def _insert(self, new: Fields, place: Place, *, skip: bool) -> Decoded:
+    def _insert(self, new: UpstreamFields, place: RecordPlace, *, skip: bool) -> Decoded:
         try:
             return [UpstreamChange(ChangeKind.INSERT, None, self.row(new))], None
         except _BadValue as value:
             return [], self._bad(new, place, value, skip=skip)
 
-    def _bad(self, fields: Fields, place: Place, value: _BadValue, *, skip: bool) -> BadRecord:
+    def _bad(
+        self, fields: UpstreamFields, place: RecordPlace, value: _BadValue, *, skip: bool
+    ) -> BadRecord:
         return self._bad_key(fields, place, skip=skip) or self.bad_record(fields, place, value)
 
-    def _bad_key(self, fields: Fields, place: Place, *, skip: bool) -> BadRecord | None:
+    def _bad_key(
+        self, fields: UpstreamFields, place: RecordPlace, *, skip: bool
+    ) -> BadRecord | None:
         if not self.key:
             return None
         try:
@@ -191,7 +197,7 @@ class TableDecoder(RowDecoder):
             return BadRecord(found.reference, place, found.code, found.message, None, found.value)
         return None
 
-    def _update(self, message: UpdateMessage, place: Place, *, skip: bool) -> Decoded:
+    def _update(self, message: UpdateMessage, place: RecordPlace, *, skip: bool) -> Decoded:
         new = message.new
         if message.old is not None and message.full:
             new = [
@@ -228,7 +234,7 @@ def _check_shape(table: UpstreamTable, relation: RelationMessage, types: TypeRow
             message = f'column "{column.name}" of {table.reference} is gone upstream'
             drop = f'ALTER TABLE .. DROP COLUMN "{column.name}", then ALTER SOURCE .. RESUME.'
             raise ReaderFailure("42703", message, hint=drop, broken=True)
-        if not fits(sql_type(found.type_oid, found.typmod, types), column.type):
+        if not fits(matching_type(found.type_oid, found.typmod, types), column.type):
             message = (
                 f'column "{column.name}" of {table.reference} has type '
                 f"{type_name(found.type_oid, found.typmod, types)} upstream, and "
@@ -244,7 +250,7 @@ def _check_shape(table: UpstreamTable, relation: RelationMessage, types: TypeRow
         raise ReaderFailure("55000", message, hint=repair, broken=True)
 
 
-def split_copy_line(line: bytes) -> list[Field]:
+def split_copy_line(line: bytes) -> list[UpstreamField]:
     """The fields of a line of COPY's text format."""
     return [
         None if field == rb"\N" else _unescape(field) for field in line.rstrip(b"\n").split(b"\t")

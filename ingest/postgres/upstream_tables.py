@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ingest.postgres.libpq_link import LibpqLink, quote_literal, quote_name, quote_names
-from ingest.postgres.upstream_types import TypeRow, TypeRows, sql_type, type_name
+from ingest.postgres.libpq_link import LibpqLink, quote_name, quote_names, quote_text
+from ingest.postgres.upstream_types import TypeRow, TypeRows, matching_type, type_name
 from ingest.reader import ReaderFailure, UpstreamColumn, UpstreamTable
 
 _LISTS_SINCE: Final = 150_000
@@ -39,7 +39,7 @@ async def fetch_tables(link: LibpqLink, publication: str) -> dict[str, Published
     types = await fetch_types(link)
     rows = await link.query(
         _TABLES.format(
-            name=quote_literal(publication),
+            name=quote_text(publication),
             row_filter="t.rowfilter" if lists else "NULL",
             listed="AND a.attname = ANY (t.attnames)" if lists else "",
         )
@@ -83,7 +83,7 @@ def _table(
     taken: list[UpstreamColumn] = []
     unsupported: dict[str, str] = {}
     for name, oid, typmod, not_null in json.loads(columns or "[]"):
-        type_ = sql_type(oid, typmod, types)
+        type_ = matching_type(oid, typmod, types)
         if type_ is None:
             unsupported[name] = type_name(oid, typmod, types)
         else:

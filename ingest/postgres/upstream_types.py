@@ -72,7 +72,7 @@ class TypeRow:
 TypeRows = Mapping[int, TypeRow]
 
 
-def sql_type(oid: int, typmod: int, known: TypeRows) -> SqlType | None:
+def matching_type(oid: int, typmod: int, known: TypeRows) -> SqlType | None:
     """Our type for upstream's; None if we have none (P1)."""
     name = _NAMES.get(oid)
     if name is not None:
@@ -82,7 +82,7 @@ def sql_type(oid: int, typmod: int, known: TypeRows) -> SqlType | None:
         return None
     if row.kind == "d":
         # The modifier of a domain is its own; a column of it has none.
-        return sql_type(row.base, row.base_typmod, known)
+        return matching_type(row.base, row.base_typmod, known)
     return TEXT if row.kind == "e" else None
 
 

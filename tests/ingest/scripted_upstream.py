@@ -15,7 +15,6 @@ import pyarrow as pa
 
 from ingest.reader import (
     ChangeKind,
-    Identity,
     Position,
     ReaderFailure,
     ReadLimits,
@@ -25,6 +24,7 @@ from ingest.reader import (
     Upstream,
     UpstreamChange,
     UpstreamColumn,
+    UpstreamIdentity,
     UpstreamTable,
 )
 from sql.types.sql_type import INT4, TEXT
@@ -114,7 +114,9 @@ class ScriptedReader:
         schema = pa.schema([("id", pa.int32()), ("value", pa.string())])
         yield SnapshotPart(TABLE.reference, pa.RecordBatch.from_pydict(columns, schema))
 
-    async def start(self, progress: SourceProgress, tables: Sequence[UpstreamTable]) -> Identity:
+    async def start(
+        self, progress: SourceProgress, tables: Sequence[UpstreamTable]
+    ) -> UpstreamIdentity:
         self._maybe_fail()
         if progress.identity != {"system": self._upstream.system}:
             raise ReaderFailure("55000", "another upstream", broken=True)

@@ -13,7 +13,7 @@ from ingest.secrets import (
     FileSecret,
     SecretRules,
     allowed_address,
-    read_secret,
+    read_connection_secret,
 )
 from tests.ingest.upstream_database import UpstreamDatabase, run
 
@@ -31,12 +31,16 @@ def test_only_listed_variables_are_read() -> None:
     place = EnvironmentSecret("MERIDIAN_SECRET_SHOP")
     for listed in ("MERIDIAN_SECRET_SHOP", "MERIDIAN_SECRET_*", "*"):
         rules = SecretRules(secret_names=(listed,))
-        assert read_secret(place, rules, ENVIRONMENT) == "s3cret"
+        assert read_connection_secret(place, rules, ENVIRONMENT) == "s3cret"
     for rules in (SecretRules(), SecretRules(secret_names=("MERIDIAN", "SECRET_*"))):
-        told = refused("42501", lambda rules=rules: read_secret(place, rules, ENVIRONMENT))
+        told = refused(
+            "42501", lambda rules=rules: read_connection_secret(place, rules, ENVIRONMENT)
+        )
         assert "secret_names" in told
     rules = SecretRules(secret_names=("MISSING",))
-    refused("58P01", lambda: read_secret(EnvironmentSecret("MISSING"), rules, ENVIRONMENT))
+    refused(
+        "58P01", lambda: read_connection_secret(EnvironmentSecret("MISSING"), rules, ENVIRONMENT)
+    )
 
 
 def test_only_files_below_the_folder_are_read(tmp_path: Path) -> None:
@@ -50,7 +54,7 @@ def test_only_files_below_the_folder_are_read(tmp_path: Path) -> None:
     rules = SecretRules(secret_files_dir=str(folder))
 
     def read(path: str, rules: SecretRules = rules) -> str:
-        return read_secret(FileSecret(path), rules, {})
+        return read_connection_secret(FileSecret(path), rules, {})
 
     assert read("shop") == "s3cret"
     assert read(str(folder / "shop")) == "s3cret"

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from compute.reference.arrow import to_values
 from ingest.postgres import fold
-from ingest.postgres.fold import exact_values, row_key
+from ingest.postgres.fold import exact_values, folded_key
 from ingest.postgres.table_decoder import RowDecoder, split_copy_line
 from ingest.reader import (
     UNCHANGED,
@@ -49,7 +49,7 @@ class TableModel:
 
     def _apply_keyed(self, changes: Sequence[UpstreamChange]) -> None:
         folded = fold.fold_changes(changes, self.key)
-        before = {row_key(row, self.key): row for row in self.rows}
+        before = {folded_key(row, self.key): row for row in self.rows}
         assert len(before) == len(self.rows), "keys are unique"
         kept = {} if folded.truncated else dict(before)
         for key in folded.gone:

@@ -12,7 +12,7 @@ from ingest.postgres.libpq_link import PostgresAddress
 from ingest.postgres.publication import PublicationState
 from ingest.postgres.reader import PostgresReader
 from ingest.postgres.replication_connection import StreamData, StreamEvent, StreamKeepalive
-from ingest.postgres.transactions import TransactionAssembler
+from ingest.postgres.transaction_assembler import TransactionAssembler
 from ingest.reader import ReadLimits, UpstreamColumn, UpstreamTable
 from sql.types.sql_type import INT4
 from tests.ingest.upstream_database import UpstreamDatabase, run

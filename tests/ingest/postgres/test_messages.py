@@ -84,7 +84,12 @@ def test_positions_are_read_as_they_are_written(lsn: int) -> None:
     assert parse_lsn(format_lsn(lsn)) == lsn
 
 
-@given(st.lists(st.one_of(st.none(), st.text(st.characters(codec="utf-8", exclude_characters="\0"))), min_size=1))
+@given(
+    st.lists(
+        st.one_of(st.none(), st.text(st.characters(codec="utf-8", exclude_characters="\0"))),
+        min_size=1,
+    )
+)
 def test_lines_of_copy(values: list[str | None]) -> None:
     escapes = {"\\": r"\\", "\t": r"\t", "\n": r"\n", "\r": r"\r", "\b": r"\b"}
     line = "\t".join(

@@ -7,8 +7,8 @@ import pytest
 from ingest.postgres import fold
 from ingest.postgres.reader import PostgresReader
 from ingest.postgres.table_decoder import Decoded, RowMessage, TableDecoder
-from ingest.postgres.transactions import TransactionAssembler, UpstreamTransaction
-from ingest.reader import ChangeRow, Place, ReadLimits
+from ingest.postgres.transaction_assembler import TransactionAssembler, UpstreamTransaction
+from ingest.reader import ChangeRow, ReadLimits, RecordPlace
 from tests.ingest.postgres.random_statements import RandomUpstream, check_reader
 from tests.ingest.postgres.test_bad_records import check_bad_records
 from tests.ingest.postgres.test_idle_positions import check_open_transaction
@@ -86,7 +86,9 @@ def test_a_bad_record_is_skipped(
 ) -> None:
     decode = TableDecoder.changes
 
-    def skipping(self: TableDecoder, message: RowMessage, place: Place, *, skip: bool) -> Decoded:
+    def skipping(
+        self: TableDecoder, message: RowMessage, place: RecordPlace, *, skip: bool
+    ) -> Decoded:
         changes, bad = decode(self, message, place, skip=skip)
         return (changes, None) if bad is None else ([], None)
 

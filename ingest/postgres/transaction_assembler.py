@@ -32,8 +32,8 @@ from ingest.postgres.upstream_types import TypeRows
 from ingest.reader import (
     BadRecord,
     ChangeKind,
-    Place,
     ReaderFailure,
+    RecordPlace,
     UpstreamChange,
     UpstreamTable,
 )
@@ -71,7 +71,7 @@ class TransactionAssembler:
         *,
         after: int,
         later: Mapping[str, int] | None = None,
-        skip: Sequence[Place] = (),
+        skip: Sequence[RecordPlace] = (),
         size_max: int = TRANSACTION_SIZE_MAX,
     ) -> None:
         self._tables = tables
@@ -137,7 +137,7 @@ class TransactionAssembler:
         taken.size += size
         if taken.size > self._size_max:
             raise self._too_large()
-        place: Place = {"lsn": format_lsn(self._open.final_lsn), "row": self._open.records}
+        place: RecordPlace = {"lsn": format_lsn(self._open.final_lsn), "row": self._open.records}
         decoder = self._decoder(message.relation, table)
         changes, bad = decoder.changes(message, place, skip=place in self._skip)
         if changes:
