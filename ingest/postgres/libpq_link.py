@@ -34,6 +34,9 @@ _OPTIONS: Final = " ".join(
 )  # fmt: skip
 """Texts of values depend on these, so they are ours, whatever the role or database has."""
 
+_ENDING: Final = (b"FATAL", b"PANIC")
+"""Severities with which upstream ends the connection."""
+
 Row = tuple[str | None, ...]
 
 
@@ -233,6 +236,7 @@ class LibpqLink:
 
     def _lost(self) -> ReaderFailure:
         message = self._clean(self._pgconn.get_error_message())
+        self.close()
         return ReaderFailure("08006", f"connection to upstream is lost: {message}")
 
     def _check(self, result: "PGresult", *, broken: bool = False) -> None:
@@ -245,6 +249,8 @@ class LibpqLink:
             raise self._lost()
         primary = result.error_field(pq.DiagnosticField.MESSAGE_PRIMARY) or b""
         hint = result.error_field(pq.DiagnosticField.MESSAGE_HINT) or b""
+        if (result.error_field(pq.DiagnosticField.SEVERITY_NONLOCALIZED) or b"") in _ENDING:
+            self.close()
         raise ReaderFailure(
             code.decode(),
             f"upstream: {self._clean(primary.decode())}",

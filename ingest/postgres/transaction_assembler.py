@@ -38,8 +38,8 @@ from ingest.reader import (
     UpstreamTable,
 )
 
-TRANSACTION_SIZE_MAX: Final = 256 << 20
-"""Bytes of messages; their changes take some times as much. More costs memory, less is refused."""
+TRANSACTION_SIZE_MAX: Final = 32 << 20
+"""Bytes of messages; their changes take five to ten times as much memory. Less refuses sooner."""
 
 
 @dataclass(slots=True)

@@ -365,6 +365,33 @@ def test_a_slot_that_cannot_be_made_in_time_leaves_nothing(database: UpstreamDat
     run(scenario())
 
 
+def test_connections_that_upstream_ends_are_made_again(database: UpstreamDatabase) -> None:
+    """The one that watches by itself, the stream by the next start; nothing is given twice."""
+
+    async def scenario() -> None:
+        reader, progress, tables = await started(database)
+        database.execute("INSERT INTO t (id) VALUES (1)")
+        batches = await read_all(reader)
+        end = "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name"
+        database.execute(f"{end} = 'feed_watch'")
+        with pytest.raises(ReaderFailure) as failed:
+            await reader.newest()
+        assert not failed.value.broken
+        await reader.newest()
+        database.execute(f"{end} = 'feed'", "INSERT INTO t (id) VALUES (2)")
+        more, failure = await read_until_failure(reader)
+        assert failure is not None
+        assert not failure.broken
+        assert new_rows(more) == []
+        upto = (more or batches)[-1].upto
+        await reader.start(SourceProgress(upto, progress.identity), tables)
+        assert new_rows(await read_all(reader)) == [(2, None, None)]
+        await reader.release()
+
+    database.execute(*T)
+    run(scenario())
+
+
 # ---------------------------------------------------------------- identity (S5), lost slots
 
 
