@@ -62,6 +62,7 @@ from sql.statements.session import (
     ShowVariable,
     TransactionControl,
 )
+from sql.statements.sources import CreateFedTables, CreateSource
 from sql.statements.timelines import (
     AdvanceTimeline,
     CreateReadHold,
@@ -435,7 +436,7 @@ class EmptyStatement:
 Definition: TypeAlias = (
     CreateTable | DropTable | CreateSchema | DropSchema | AlterTable | CreateTimeline
     | DropTimeline | CreateReadHold | DropReadHold | CreateSequence | ChangeObjects
-    | CreateObject | ChangePrivileges
+    | CreateObject | ChangePrivileges | CreateSource | CreateFedTables
 )  # fmt: skip
 UtilityStatement: TypeAlias = (
     Definition | AdvanceTimeline | CopyIn | CopyOut | CreateTableAs | Explain | ExplainTimestamp
