@@ -19,8 +19,7 @@ from sql.catalog.objects import SourceDefinition
 from storage.types import Timestamp
 
 RETRY_MIN_US: Final = 100_000
-RETRY_MAX_US: Final = 30_000_000
-"""Between two attempts. Larger: a source goes on later after its upstream has come back."""
+"""After the first failure; each further one doubles it."""
 
 
 class SourceState(StrEnum):
@@ -84,10 +83,10 @@ class RunningSource:
         self.stage = BatchStage.NONE
         self.acknowledging = None
 
-    def retry_after(self, now: Timestamp) -> None:
+    def retry_after(self, now: Timestamp, longest_us: int) -> None:
         """Choose when it is tried again: later after each failure."""
         self.failures += 1
-        wait = min(RETRY_MAX_US, RETRY_MIN_US << min(self.failures - 1, 20))
+        wait = min(longest_us, RETRY_MIN_US << min(self.failures - 1, 20))
         self.retry_at = Timestamp(now + wait)
 
 

@@ -178,7 +178,7 @@ def source_told(core: CoreState, message: SourceMessage, now: Timestamp) -> list
             assert is_behind(source.record.position, message.upto), "F4: a position only advances"
             return _enqueue(core, source, record, message)
         case SourceFailed():
-            return _failed(source, message, now)
+            return _failed(core, source, message, now)
         case SourceAcknowledged():
             source.acknowledging = None
             if not message.done:
@@ -234,14 +234,16 @@ def _acknowledge(source: RunningSource) -> list[Effect]:
     return [AcknowledgeSource(source.definition.oid, source.attempt, source.read_to)]
 
 
-def _failed(source: RunningSource, message: SourceFailed, now: Timestamp) -> list[Effect]:
+def _failed(
+    core: CoreState, source: RunningSource, message: SourceFailed, now: Timestamp
+) -> list[Effect]:
     broken = message.broken
     source.begin_attempt()
     source.enter(SourceState.BROKEN if broken else SourceState.STALLED, now)
     source.code, source.reason, source.hint = message.code, message.reason, message.hint
     if broken:
         return [StopSource(source.definition.oid)]
-    source.retry_after(now)
+    source.retry_after(now, core.settings.source_retry_max_us)
     return []
 
 
@@ -276,7 +278,7 @@ def batch_refused(
     failed = SourceFailed(
         batch.definition.oid, batch.attempt, refused.sqlstate, refused.message, hint, broken=broken
     )
-    effects = _failed(source, failed, now)
+    effects = _failed(core, source, failed, now)
     if stale:
         # Who has changed a definition is committed, or is about to be.
         source.failures, source.retry_at = 0, now

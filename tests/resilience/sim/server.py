@@ -7,6 +7,7 @@ from typing import TypeVar
 from compute.access.key_index import KeyIndex
 from coordinator.core.settings import CoreSettings
 from coordinator.driver.driver import Driver
+from coordinator.driver.sources import MakeReader
 from coordinator.driver.timelines import Timelines
 from coordinator.server.recovery import recover_timelines
 from sql.catalog.catalog import Catalog, Timeline
@@ -60,6 +61,7 @@ class Server:
         found: Callable[[str, str], None],
         *,
         jump_max_us: int,
+        readers: Callable[["Server"], MakeReader],
     ) -> None:
         """`found` is told what must not be. `jump_max_us`: of a clock that is believed."""
         self.number = number
@@ -76,6 +78,7 @@ class Server:
         self._driver: Timelines | None = None
         self._stash: FaultyStash | None = None
         self.key_index: KeyIndex | None = None
+        self._readers = readers
 
     @property
     def is_started(self) -> bool:
@@ -124,7 +127,13 @@ class Server:
 
     async def _live(self, stash: Stash, store: ObjectStore) -> None:
         driver = await recover_timelines(
-            stash, store, self.clock, self._settings, schema_of, run_blocking=on_the_spot
+            stash,
+            store,
+            self.clock,
+            self._settings,
+            schema_of,
+            run_blocking=on_the_spot,
+            readers=self._readers(self),
         )
         _refuse_fenced(driver)
         self._watch(driver)
