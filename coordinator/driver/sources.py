@@ -6,7 +6,7 @@ A reader belongs to one attempt of its source; the core drops the completions of
 `core/sources`). Failures of a reader are values for the core. Anything else that a reader raises is
 a bug, and stalls its source alone (F10).
 
-The one place that knows which kinds of upstream there are is `READERS`.
+The one place that knows which kinds of upstream there are is `UPSTREAM_READERS`.
 """
 
 import logging
@@ -65,7 +65,7 @@ class MakeReader(Protocol):
         ...
 
 
-READERS: Final[Mapping[str, MakeReader]] = {
+UPSTREAM_READERS: Final[Mapping[str, MakeReader]] = {
     GENERATOR: lambda source: GeneratorReader(GeneratorOptions.of(dict(source.options))),
 }
 """By the kind of upstream."""
@@ -73,7 +73,7 @@ READERS: Final[Mapping[str, MakeReader]] = {
 
 def make_reader(source: SourceDefinition) -> SourceReader:
     """The reader of a source."""
-    return READERS[source.connector](source)
+    return UPSTREAM_READERS[source.connector](source)
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ from coordinator.execution.context import Done, Execution
 from coordinator.execution.dml.computed_keys import check_unique_rows
 from coordinator.execution.dml.deferred_constraints import check_no_pending_checks
 from coordinator.execution.grant import role_changes, with_owners
-from coordinator.execution.sources import check_feeds, created_by_source
+from coordinator.execution.sources.definitions import check_feeds, created_by_source
 from coordinator.execution.spill import write_rows
 from coordinator.execution.time_value import time_value
 from coordinator.pgwire.messages import Severity

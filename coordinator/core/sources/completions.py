@@ -10,45 +10,45 @@ from storage.types import ShardId
 
 
 @dataclass(frozen=True, slots=True)
-class SourceStarted:
-    """Ends StartSource: the reader stands at `position`."""
+class SourceCompletion:
+    """The oid of the source, and its attempt."""
 
     source: int
     attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class SourceStarted(SourceCompletion):
+    """Ends StartSource: the reader stands at `position`."""
+
     position: Position
     identity: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True, slots=True)
-class SourcePulled:
+class SourcePulled(SourceCompletion):
     """Ends PullSource."""
 
-    source: int
-    attempt: int
     batch: SourceBatch
 
 
 @dataclass(frozen=True, slots=True)
-class BatchPrepared:
+class BatchPrepared(SourceCompletion):
     """Ends PrepareBatch: what a commit up to `upto` writes. `errors`: how many of the rows are of
     bad records.
     """
 
-    source: int
-    attempt: int
     upto: Position
     writes: Mapping[ShardId, WriteBatch]
     errors: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class SourceFailed:
+class SourceFailed(SourceCompletion):
     """Ends what an attempt was asked for: it cannot go on. `broken`: not before a person has mended
     something; otherwise it is tried again.
     """
 
-    source: int
-    attempt: int
     code: str
     reason: str
     hint: str = ""
@@ -56,11 +56,9 @@ class SourceFailed:
 
 
 @dataclass(frozen=True, slots=True)
-class SourceAcknowledged:
+class SourceAcknowledged(SourceCompletion):
     """Ends AcknowledgeSource. `done`: upstream has heard it."""
 
-    source: int
-    attempt: int
     upto: Position
     done: bool
 

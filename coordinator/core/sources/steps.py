@@ -152,7 +152,7 @@ def _waits_for(core: CoreState, source: RunningSource) -> str:
     return ""
 
 
-def source_told(core: CoreState, message: SourceMessage, now: Timestamp) -> list[Effect]:
+def source_reported(core: CoreState, message: SourceMessage, now: Timestamp) -> list[Effect]:
     """An effect of a source has ended; dropped if it is an older attempt's."""
     source = core.sources.get(message.source)
     if source is None or message.attempt != source.attempt:

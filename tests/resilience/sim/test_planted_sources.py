@@ -102,7 +102,7 @@ def upstream_transaction_split(patch: pytest.MonkeyPatch) -> None:
 
 
 def older_attempt_accepted(patch: pytest.MonkeyPatch) -> None:
-    told = steps.source_told
+    told = steps.source_reported
 
     def any_attempt(core: CoreState, message: SourceMessage, now: Timestamp) -> list[Effect]:
         source = core.sources.get(message.source)
@@ -111,7 +111,7 @@ def older_attempt_accepted(patch: pytest.MonkeyPatch) -> None:
 
     from coordinator.core import core
 
-    patch.setattr(core, "source_told", any_attempt)
+    patch.setattr(core, "source_reported", any_attempt)
 
 
 def records_lost_with_a_batch(patch: pytest.MonkeyPatch) -> None:
