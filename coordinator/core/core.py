@@ -204,6 +204,7 @@ class Core:
             self._state.groups.counts,
             self._state.locks,
             self._state.subscriptions,
+            self._state.sources,
         )
 
     def explain(

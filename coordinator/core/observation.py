@@ -15,6 +15,8 @@ from coordinator.core.messages import ConnectionId, TransactionId
 from coordinator.core.oracle import Oracle
 from coordinator.core.own_writes import OwnWrites
 from coordinator.core.read_holds import ReadHolds
+from coordinator.core.sources.observed import ObservedSource, observed_sources
+from coordinator.core.sources.running import RunningSources
 from coordinator.core.timestamps import Determination
 from coordinator.core.transactions import Transaction
 from coordinator.core.validation import ValidationCounts
@@ -100,6 +102,7 @@ class ObservedTimeline:
     lock_waits: int = 0
     """Requests for locks that had to wait, since the start."""
     subscriptions: tuple[ObservedSubscription, ...] = ()
+    sources: tuple[ObservedSource, ...] = ()
     clock: ClockState = field(default_factory=ClockState)
     """The driver's, which it feeds the core's time from."""
 
@@ -130,6 +133,7 @@ def observed_timeline(
     counts: ValidationCounts,
     locks: LockTable,
     subscriptions: Subscriptions,
+    sources: RunningSources,
 ) -> ObservedTimeline:
     """A timeline as it is (V1)."""
     tables = sorted(catalog.tables.values(), key=lambda table: (table.schema, table.name))
@@ -149,6 +153,7 @@ def observed_timeline(
         tuple(_locks(locks)),
         locks.waits,
         tuple(map(_subscription, subscriptions)),
+        observed_sources(sources),
     )
 
 
