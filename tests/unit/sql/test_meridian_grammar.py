@@ -15,12 +15,16 @@ from tests.unit.sql.described import context
 STARTS = [
     "create timeline", "drop timeline", "advance timeline", "create read hold", "drop read hold",
     "explain timestamp for", "explain (format json) timestamp for", "optimize",
+    "create source", "alter source", "drop source", "create tables from source",
+    "create table x from source", "alter table t detach source", "create connection",
     "create table x (a int)", "select 1", "begin", "vacuum", "analyze", "alter table t",
 ]  # fmt: skip
 WORDS = [
     "if", "not", "exists", "x", '"X y"', "line", "system", "clock", "manual", "to", "at", "in",
     "timeline", "as", "of", "at least", "for", "select a from t", "table t", "t", "1", "$1", "'x'",
     "now()", "(", ")", ",", ";", "--c\n", "/* c */", "u&\"d\\0061t\"", "é", "explain", "timestamp",
+    "from", "generator", "counter", "auction", "max rows 1", "seed 2", "pause", "resume", "cascade",
+    "source", "reference", "detach", ".",
     "with (history = '1 day')", "rename to y", "set (history = 1)", "null", "-", "::int8",
 ]  # fmt: skip
 
