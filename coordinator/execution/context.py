@@ -34,6 +34,7 @@ from coordinator.core.locking.modes import LockMode
 from coordinator.driver.coordination import Coordination
 from coordinator.execution.read_predicates import read_predicates
 from coordinator.execution.reg_names import OidNaming
+from coordinator.execution.views.attempts import CatchUpLog
 from coordinator.large_work import aside_if
 from coordinator.memory_account import MemoryAccount
 from coordinator.pgcatalog.activity import ObservedSession
@@ -228,6 +229,7 @@ class Services:
     """What sessions hold together."""
     counters: ServerCounters = field(default_factory=ServerCounters)
     statistics: ServerStatistics = field(default_factory=ServerStatistics)
+    catch_up: CatchUpLog = field(default_factory=CatchUpLog)
     sessions: Sessions | None = None
     """None before the server accepts connections."""
 

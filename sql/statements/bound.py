@@ -316,6 +316,8 @@ class RefreshMaterializedView:
     is_concurrent: bool = False
     calls: RowCalls | None = None
     locking: tuple[LockingQuery, ...] = ()
+    difference: Plan | None = None
+    """Of a view that follows its inputs: the rows that only one of stored rows and query has."""
 
 
 @dataclass(frozen=True, slots=True)
