@@ -1,8 +1,8 @@
 """Catch-up: compute materialized views anew that are behind, and attach them.
 
-    an exact interval has ended ─▶ woken ─▶ due? ─▶ query at T ─▶ rows ─▶ commit: validated, attached
-                                     ▲                               │
-                                     └── lost, failed: later ◀───────┘
+    an exact interval has ended ─▶ due? ─▶ query at T ─▶ rows ─▶ commit: validated, attached
+                                    ▲                              │
+                                    └───── lost, failed: later ◀───┘
 
 INVARIANTS
   C1  one view is computed at a time, by a transaction like any other: its commit attaches the view

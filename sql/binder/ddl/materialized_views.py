@@ -43,7 +43,7 @@ from sql.binder.stored.column_expressions import without_position
 from sql.binder.stored.stored_names import named_relations
 from sql.binder.stored.view_reads import follows_inputs
 from sql.binder.stored.views import inside_view, parse_view_query
-from sql.catalog.catalog import SYSTEM_TIMELINE, Column, Table
+from sql.catalog.catalog import SYSTEM_TIMELINE, Column, Table, definition_of
 from sql.catalog.objects import MaterializedView, StoredQuery
 from sql.errors import SqlError, not_supported
 from sql.parser.syntax import Node, copy_node, is_a, refuse_parameters
@@ -72,6 +72,8 @@ def _create(binding: Binding, node: Node) -> CreateTableAs:
         message = "materialized views must not use temporary tables or views"
         raise SqlError("0A000", message)
     refuse_parameters(query)
+    if any(part.as_of is not None for part in binding.locking):
+        raise not_supported("AS OF in a materialized view")
     if any(t.timeline not in ("", SYSTEM_TIMELINE.name) for t in binding.tables.values()):
         raise not_supported("a materialized view over tables of another timeline")
     created = created_as(binding, into, result, exists_ok=bool(node.if_not_exists))
@@ -106,6 +108,8 @@ def _over_views(binding: Binding, created: CreateTableAs, kept: StoredQuery) -> 
     view = MaterializedView(0, "", "", kept.text, names, kept.relations)
     binding.locking.clear()
     source = _rows(binding, view, created.table.columns)
+    # The view itself is nowhere yet, and nothing depends on it.
+    binding.uses.discard(definition_of(view))
     return replace(created, source=source, tables=scanned_tables(binding, source))
 
 

@@ -57,7 +57,7 @@ def why_not_on_commit(binding: Binding, query: StoredQuery, plan: Plan) -> str |
     if binding.uses_session or binding.reads_settings:
         return "a dependence on the session"
     if binding.locking:
-        return "row locks or AS OF"
+        return "row locks"
     if any(is_server_state(table) or is_system_catalog(table) for table in binding.tables.values()):
         return "system relations"
     if _depends_on_settings(binding, query):
