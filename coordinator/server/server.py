@@ -172,6 +172,11 @@ class Server:
         if self._catch_up is not None:
             self._catch_up.wake()
 
+    def stop_catch_up(self) -> None:
+        """Views that are behind stay so until they are refreshed."""
+        if self._catch_up is not None:
+            self._catch_up.stop()
+
     @property
     def socket_directory(self) -> str:
         """Where the Unix socket is; empty if there is none."""
@@ -189,8 +194,7 @@ class Server:
         """Stop accepting; let what is in flight finish within the grace period; end the rest."""
         self.stopping = True
         self.close_listeners()
-        if self._catch_up is not None:
-            self._catch_up.stop()
+        self.stop_catch_up()
         for _, session in list(self._sessions.values()):
             session.drain()
         await self._gone(self.settings.shutdown_grace_s)

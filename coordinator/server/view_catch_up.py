@@ -110,6 +110,7 @@ class ViewCatchUp:
                     view.due, view.attached_at = None, now
                     view.attached += 1
                     view.last_error = None
+                    self._log.told()
             elif view.due is None:
                 if now - view.attached_at > CALM_S:
                     view.pause = PAUSE_S

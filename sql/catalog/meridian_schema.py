@@ -81,6 +81,13 @@ SUBSCRIPTIONS: Final = _relation(
     as_of=INT8, up_to=INT8, position=INT8, as_of_at=TIMESTAMPTZ, position_at=TIMESTAMPTZ,
 )  # fmt: skip
 
+MATERIALIZED_VIEWS: Final = _relation(
+    9, "materialized_views",
+    table_schema=TEXT, table_name=TEXT, refresh=TEXT, state=TEXT,
+    computed_ts=INT8, computed_at=TIMESTAMPTZ, inputs=TEXT,
+    tried=INT8, attached=INT8, last_error=TEXT,
+)  # fmt: skip
+
 SYSTEM_RELATIONS: Final[Mapping[str, Table]] = {
     table.name: table
     for table in (
@@ -93,6 +100,7 @@ SYSTEM_RELATIONS: Final[Mapping[str, Table]] = {
         TABLE_OPTIONS,
         STATEMENT_ENGINES,
         SUBSCRIPTIONS,
+        MATERIALIZED_VIEWS,
     )
 }
 

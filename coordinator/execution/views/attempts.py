@@ -21,10 +21,10 @@ class ViewAttempts:
 
 @dataclass(slots=True)
 class CatchUpLog:
-    """By oid, the views that follow their inputs; `wake`: what makes catch-up look again."""
+    """By oid, the views that follow their inputs; `told`: called when one is found exact."""
 
     views: dict[int, ViewAttempts] = field(default_factory=dict[int, ViewAttempts])
-    wake: Callable[[], None] = lambda: None
+    told: Callable[[], None] = lambda: None
 
     def of(self, oid: int) -> ViewAttempts:
         """What was tried for a view, which may be nothing."""
