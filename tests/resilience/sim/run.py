@@ -42,6 +42,7 @@ from tests.resilience.sim.session import Session
 from tests.resilience.sim.short_writes import ShortWrites
 from tests.resilience.sim.user_types import UserTypes
 from tests.resilience.sim.uses import Uses
+from tests.resilience.sim.views import Views
 from tests.resilience.sim.workload import Draw, Plan, Values, Workload
 from tests.resilience.sim.world import Broken, Tally, World
 
@@ -70,6 +71,7 @@ WORKLOADS: dict[str, Callable[[Draw], Workload]] = {
     "migrations": Migrations,
     "short writes": ShortWrites,
     "followers": Followers,
+    "views": Views,
 }
 
 STORMS = (
