@@ -9,7 +9,7 @@ INVARIANTS
       only if the inputs are as they were at T (V6 of `coordinator/core/views`).
   C2  it takes no lock and no lease, so no write ever waits for it (V3).
   C3  a view that is left behind again soon, that has lost its commit or failed, waits twice as long
-      as before, up to `PAUSE_MAX_S`. REFRESH does not wait.
+      as before, up to `LONGEST_PAUSE_S`. REFRESH does not wait.
   C4  an error of the query is kept for people to see, and is an end of nothing: writes go on, reads
       answer by the definition, and the view is tried again.
 """
@@ -44,10 +44,10 @@ log = logging.getLogger("meridian.views")
 DATABASE: Final = "meridian"
 """The name of the database that computes views; no definition may depend on it."""
 
-PAUSE_S: Final = 0.05
+FIRST_PAUSE_S: Final = 0.05
 """From the moment a view falls behind to the first try. Smaller: more is computed that the next
 write makes useless."""
-PAUSE_MAX_S: Final = 60.0
+LONGEST_PAUSE_S: Final = 60.0
 """The longest pause. Larger: a view stays behind longer than its inputs make it."""
 CALM_S: Final = 5.0
 """A view that stays exact so long has calm inputs: its pauses begin small again."""
@@ -91,7 +91,7 @@ class ViewCatchUp:
             known.last_error = await self._try(oid)
             # An exact view is found so by the next look, which the commit wakes.
             known.due = loop.time() + known.pause
-            known.pause = min(2 * known.pause, PAUSE_MAX_S)
+            known.pause = min(2 * known.pause, LONGEST_PAUSE_S)
         waiting = [v.due for v in self._log.views.values() if v.due is not None]
         return max(0.0, min(waiting) - loop.time()) if waiting else None
 
@@ -104,7 +104,7 @@ class ViewCatchUp:
             if oid not in known:
                 del views[oid]
         for oid in known:
-            view = views.setdefault(oid, ViewAttempts(PAUSE_S))
+            view = views.setdefault(oid, ViewAttempts(FIRST_PAUSE_S))
             if oid in catalog.exact_views:
                 if view.due is not None or not view.attached_at:
                     view.due, view.attached_at = None, now
@@ -113,7 +113,7 @@ class ViewCatchUp:
                     self._log.told()
             elif view.due is None:
                 if now - view.attached_at > CALM_S:
-                    view.pause = PAUSE_S
+                    view.pause = FIRST_PAUSE_S
                 view.due = now + view.pause
         return [oid for oid in known if oid not in catalog.exact_views]
 

@@ -38,7 +38,7 @@ from coordinator.variables.special_checks import (
 )
 from coordinator.variables.time_zone import check_time_zone
 from coordinator.version import PRODUCT_VERSION
-from sql.catalog.view_reads import ASKED_VIEW_READS, REFRESHES, ViewReads
+from sql.catalog.view_reads import REFRESHES, VIEW_READS_CHOICES, ViewReads
 from sql.errors import SqlError
 from sql.functions.postgresql_settings import RecordedSetting, read_recorded_settings
 
@@ -306,9 +306,9 @@ _OWN: Final = (
             OWN_CATEGORY,
             "Chooses what answers for a materialized view: stored rows, its definition, or auto.",
             vartype="enum",
-            choices=ASKED_VIEW_READS,
+            choices=VIEW_READS_CHOICES,
         ),
-        choice(*ASKED_VIEW_READS),
+        choice(*VIEW_READS_CHOICES),
     ),
     Variable(
         _described(
@@ -325,9 +325,6 @@ _OWN: Final = (
 VARIABLES_BY_NAME: Final[dict[str, Variable]] = {
     item.name.lower(): item for item in (*_of_postgresql(), *_HIDDEN, *_OWN)
 }
-
-BINDING: Final = ("restrict_nonsystem_relation_kind", "default_view_refresh", "view_reads")
-"""Settings that decide what a name of a relation means, or what CREATE makes."""
 
 DEFAULTS: Final = {name: item.default for name, item in VARIABLES_BY_NAME.items()}
 

@@ -25,16 +25,15 @@ from coordinator.variables.date_style import merge_date_style
 from coordinator.variables.isolation import determine_level
 from coordinator.variables.session_logging import session_logging
 from coordinator.variables.session_roles import NO_ROLE, ROLE, SESSION_AUTHORIZATION, RoleName
-from coordinator.variables.special_checks import milliseconds, split_search_path
+from coordinator.variables.special_checks import BINDING, milliseconds, split_search_path
 from coordinator.variables.table import (
-    BINDING,
     DEFAULTS,
     SHOWN_OTHERWISE,
     TIME_LIMITS,
     VARIABLES_BY_NAME,
     Variable,
     custom_variable,
-)  # fmt: skip
+)
 from coordinator.variables.time_zone import check_time_zone
 from sql.catalog.acl import OWNER
 from sql.catalog.system_catalogs import SYSTEM_SCHEMAS
@@ -497,5 +496,5 @@ class Variables:
         self._derived = {"is_superuser": "on" if user.is_superuser else "off"}
         self.modes = self._modes
         roles = tuple((str(role), role.oid) for role in (user, self.session_user))
-        others = tuple(self.get(key) for key in BINDING)
+        others = tuple(map(self.get, BINDING))
         self._binding_key = (self._search_path, self._timezone, roles, self._styles, others)

@@ -21,15 +21,15 @@ class ViewReads(StrEnum):
     ONLY_STORED = "only stored"
 
 
-ASKED_VIEW_READS: Final = (
+VIEW_READS_CHOICES: Final = (
     ViewReads.AUTO.value, ViewReads.STORED.value, ViewReads.DEFINITION.value,
 )  # fmt: skip
 """What `SET view_reads` takes."""
 
 
-def allowed_view_reads(asked: str, *, has_changed: bool) -> ViewReads:
+def allowed_view_reads(wanted: str, *, has_changed: bool) -> ViewReads:
     """What a transaction may read. `has_changed`: it has changed something (V4)."""
-    reads = ViewReads(asked)
+    reads = ViewReads(wanted)
     if not has_changed:
         return reads
     return ViewReads.ONLY_STORED if reads is ViewReads.STORED else ViewReads.OWN_ROWS
