@@ -367,7 +367,8 @@ def _admit(group: Gathering, pending: PendingCommit) -> None:
         group.nbytes += batch.nbytes
         entry = committed_writes(batch, txn.replaced.get(shard, ()))
         group.recent.ahead.add(shard, shards.get(shard), batch, entry)
-    group.leave_views(pending.tables(), txn.changes)
+    if catalog.exact_views:
+        group.leave_views(pending.tables(), txn.changes)
 
 
 def _defined(txn: Transaction, catalog: Catalog) -> Iterable[Table]:
