@@ -202,6 +202,8 @@ class Core:
             self._state.groups.counts,
             self._state.locks,
             self._state.subscriptions,
+            flushing=self._state.cutting.in_flight is not None,
+            job=self._state.maintenance.job,
         )
 
     def explain(

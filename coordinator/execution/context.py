@@ -32,6 +32,7 @@ from compute.reference.expressions import Row
 from compute.reference.support import RowsAllowed
 from coordinator.core.locking.modes import LockMode
 from coordinator.driver.coordination import Coordination
+from coordinator.execution.change_streams.shared_steps import SharedSteps
 from coordinator.execution.read_predicates import read_predicates
 from coordinator.execution.reg_names import OidNaming
 from coordinator.execution.views.attempts import CatchUpLog
@@ -47,6 +48,7 @@ from coordinator.planning.literal_templates import LiteralTemplates
 from coordinator.planning.plan_cache import PlanCache
 from coordinator.server_counters import ServerCounters
 from coordinator.statistics.server_statistics import ObservedStatistics, ServerStatistics
+from coordinator.transaction.following import ChangeReader
 from coordinator.transaction.transaction import SessionTransaction
 from coordinator.variables.variables import Variables
 from sql.binder.state import BindContext, Binding
@@ -229,6 +231,8 @@ class Services:
     templates: LiteralTemplates = field(default_factory=LiteralTemplates)
     memory: MemoryAccount = field(default_factory=MemoryAccount)
     """What sessions hold together."""
+    told: SharedSteps = field(default_factory=SharedSteps)
+    """What several subscribers are told alike."""
     counters: ServerCounters = field(default_factory=ServerCounters)
     statistics: ServerStatistics = field(default_factory=ServerStatistics)
     catch_up: CatchUpLog = field(default_factory=CatchUpLog)
@@ -441,6 +445,8 @@ class Rows:
     naming: OidNaming | None = None
     is_binary: bool = False
     """Of FETCH from a BINARY cursor, which a simple query gets in binary."""
+    reader: ChangeReader | None = None
+    """Of a subscription: a batch without rows says that a FETCH should end here."""
 
 
 Outcome: TypeAlias = Done | Rows

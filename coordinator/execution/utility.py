@@ -39,6 +39,7 @@ from sql.statements.ddl import ChangeObjects, ChangePrivileges, CreateObject, Cr
 from sql.statements.locking import LockTables
 from sql.statements.maintenance import MaintenanceStatement
 from sql.statements.timelines import (
+    AdvanceReadHold,
     AdvanceTimeline,
     CreateReadHold,
     CreateTimeline,
@@ -79,7 +80,8 @@ async def execute_utility(
             return await execute_copy_subscription(execution, copy, stream, as_of=as_of)
         case (
             CreateTable() | DropTable() | CreateSchema() | DropSchema() | AlterTable()
-            | CreateTimeline() | DropTimeline() | CreateReadHold() | DropReadHold()
+            | CreateTimeline() | DropTimeline() | CreateReadHold() | AdvanceReadHold()
+            | DropReadHold()
             | CreateSequence() | CreateObject() | ChangeObjects() | ChangePrivileges()
         ) as definition:  # fmt: skip
             return await execute_definition(execution, definition, tag)

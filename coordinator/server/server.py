@@ -24,7 +24,7 @@ from coordinator import session_errors as wrong
 from coordinator.config import Settings
 from coordinator.execution.context import Services
 from coordinator.memory_account import MIB, OWN_BYTES, MemoryAccount
-from coordinator.pgcatalog.activity import ObservedSession
+from coordinator.pgcatalog.activity import BACKGROUND_PIDS, ObservedSession
 from coordinator.server.access import Access
 from coordinator.server.listeners import (
     NO_SOCKET,
@@ -248,7 +248,7 @@ class Server:
 
     def new_pid(self) -> int:
         """A process id for a session: what cancel requests and logs call it."""
-        self._next_pid = self._next_pid % 0x7FFF_FFFF + 1
+        self._next_pid = self._next_pid % (BACKGROUND_PIDS - 1) + 1
         while self._next_pid in self._sessions:
             self._next_pid += 1
         return self._next_pid

@@ -103,6 +103,7 @@ from sql.statements.session import (
     Unlisten,
 )
 from sql.statements.timelines import (
+    AdvanceReadHold,
     AdvanceTimeline,
     CreateReadHold,
     CreateTimeline,
@@ -404,6 +405,7 @@ _TAGS: Final[dict[type, str]] = {
     DropTimeline: "DROP TIMELINE",
     AdvanceTimeline: "ADVANCE TIMELINE",
     CreateReadHold: "CREATE READ HOLD",
+    AdvanceReadHold: "ADVANCE READ HOLD",
     DropReadHold: "DROP READ HOLD",
 }
 _DISCARD_TAGS: Final = {

@@ -70,7 +70,7 @@ def copy(binding: Binding, node: Node) -> CopyIn | CopyOut:
     query = _copied(binding, node)
     source = None if node.query is not None else _table(binding, node, _no_source)
     columns = [column.name for column in query.columns]
-    return CopyOut(query, _with_forced(options, given, columns, source))
+    return CopyOut(query, _with_forced(options, given, columns, source), source)
 
 
 def copy_to_options(node: Node, columns: Sequence[str]) -> CopyOptions:

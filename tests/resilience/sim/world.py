@@ -71,6 +71,7 @@ class Tally:
     heard: int = 0
     progressed: int = 0
     followed_up_to: int = 0
+    fetches: int = 0
     locked: int = 0
     waited: int = 0
     began_again: int = 0
