@@ -13,12 +13,12 @@ from typing import Final
 
 from pglast import ast
 
-_KEPT: Final = frozenset({ast.Boolean})
-"""Of these the parser gives a number where a boolean is meant."""
+_KEPT: Final = frozenset({ast.Node, ast.Boolean})
+"""Of the second the parser gives a number where a boolean is meant; it asks the first."""
 
 
 def take_nodes_as_parsed() -> None:
     """Let attributes of nodes be set without being looked at, from now on (U1)."""
     for kind in tuple(vars(ast).values()):
         if isinstance(kind, type) and issubclass(kind, ast.Node) and kind not in _KEPT:
-            kind.__setattr__ = object.__setattr__  # type: ignore[method-assign]
+            kind.__setattr__ = object.__setattr__  # type: ignore[assignment, method-assign]

@@ -18,7 +18,7 @@ from typing import Final, TypeAlias
 from pglast import ast
 from pglast.enums import A_Expr_Kind, BoolExprType
 
-from sql.parser.syntax import Node
+from sql.parser.syntax import Node, is_a
 from sql.plan.nodes import BoolOp, Call, ColumnRef, Const, Expr, Logical
 from sql.types.sql_type import BOOL, Value
 
@@ -39,15 +39,15 @@ class AlikeComparisons:
         self._first: dict[_Key, Call] = {}
 
     def bound(self, node: Node) -> Expr | None:
-        """A comparison, or a small AND or OR of some, bound alike (A1); None if that is not known."""
-        if type(node) is ast.BoolExpr:
+        """A comparison, or an AND or OR of some, bound alike (A1); None if that is not known."""
+        if is_a(node, ast.BoolExpr):
             op = _WITHIN.get(node.boolop)
             parts = [] if op is None else [self.bound(arg) for arg in node.args]
             known = [part for part in parts if isinstance(part, Call)]
             if op is None or len(known) < len(parts):
                 return None
             return Logical(op, tuple(known), BOOL)
-        if type(node) is not ast.A_Expr or node.kind is not A_Expr_Kind.AEXPR_OP:
+        if not is_a(node, ast.A_Expr) or node.kind is not A_Expr_Kind.AEXPR_OP:
             return None
         return self.pair(node.name, node.lexpr, node.rexpr)
 
@@ -79,11 +79,11 @@ class AlikeComparisons:
 
     def note(self, node: Node, expr: Expr) -> None:
         """How such a comparison, or those of such a condition, were bound."""
-        if type(node) is ast.BoolExpr:
+        if is_a(node, ast.BoolExpr):
             if isinstance(expr, Logical) and len(expr.args) == len(node.args):
                 for arg, part in zip(node.args, expr.args, strict=True):
                     self.note(arg, part)
-        elif type(node) is ast.A_Expr and node.kind is A_Expr_Kind.AEXPR_OP:
+        elif is_a(node, ast.A_Expr) and node.kind is A_Expr_Kind.AEXPR_OP:
             self.note_pair(node.name, node.lexpr, node.rexpr, expr)
 
     def note_pair(self, name: Sequence[Node], left: Node, right: Node, expr: Expr) -> None:
@@ -103,7 +103,7 @@ class AlikeComparisons:
 def _sides(node: Node, item: Node) -> Sequence[tuple[Node, Node]]:
     """The fields of two rows side by side; empty for anything else."""
     rows = node.lexpr, item
-    if any(type(row) is not ast.RowExpr for row in rows):
+    if not all(is_a(row, ast.RowExpr) for row in rows):
         return ()
     left, right = (row.args or () for row in rows)
     return list(zip(left, right, strict=True)) if len(left) == len(right) else ()
@@ -115,12 +115,12 @@ def _value(node: Node) -> Value:
 
 
 def _key(name: Sequence[Node], left: Node, right: Node) -> _Key | None:
-    if type(left) is not ast.ColumnRef or type(right) is not ast.A_Const or len(name) != 1:
+    if not is_a(left, ast.ColumnRef) or not is_a(right, ast.A_Const) or len(name) != 1:
         return None
     kind, fields = type(right.val), left.fields
     if kind is not ast.Integer and kind is not ast.String:
         return None
     word = name[0].sval
-    if word not in _OPERATORS or any(type(field) is not ast.String for field in fields):
+    if word not in _OPERATORS or not all(is_a(field, ast.String) for field in fields):
         return None
     return (word, kind, *[field.sval for field in fields])

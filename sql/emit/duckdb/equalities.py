@@ -211,4 +211,3 @@ def looked_up(case: Case, scope: Scope) -> str | None:
     name = scope.variable()
     text = f"case when {name} > 0 then ({values})[{name}] else {scope.emit(case.otherwise)} end"
     return bind_variable(name, f"list_position({keys}, {scope.emit(subject)})", text)
-
