@@ -140,14 +140,14 @@ class KeyIndex:
 
     def find_in_memory(self, view: ShardView, keys: NewKeys, going: Deletes) -> KeyValues | None:
         """One of the keys that a live inline row has. `going`: rows that are deleted, too."""
-        tail = self._tail(view, keys)
+        tail, others = self._tail(view, keys)
         wanted = keys.values if keys.is_small and keys.count <= len(tail.rows) else ()
         for values in wanted:
             for source, row in tail.rows.get(values, ()):
                 part = view.inline_slice(source)
                 if part is not None and _is_live(part.deleted, going, source, row):
                     return values
-        for part in _unknown(view, tail) if wanted else view.inline:
+        for part in others if wanted else view.inline:
             rows = columns_of_key(keys.key, part.rows)
             live = _Live(part.source, part.rows.num_rows, part.deleted, going)
             found = _first(rows, keys.among(rows), live)
@@ -209,7 +209,7 @@ class KeyIndex:
         """The live rows that have one of the keys. `files`: those of the view that may hold one.
         Blocks if there are any.
         """
-        tail = self._tail(view, keys)
+        tail, others = self._tail(view, keys)
         wanted = keys.values if keys.is_small else ()
         found: dict[RowKey, RowIdentity] = {}
         for values in wanted:
@@ -217,7 +217,7 @@ class KeyIndex:
                 part = view.inline_slice(source)
                 if part is not None and _is_live(part.deleted, going, source, row):
                     found[values] = (source, row)
-        for part in _unknown(view, tail) if wanted else view.inline:
+        for part in others if wanted else view.inline:
             rows = columns_of_key(keys.key, part.rows)
             live = _Live(part.source, part.rows.num_rows, part.deleted, going)
             found.update(_places(keys, rows, keys.among(rows), live))
@@ -250,23 +250,25 @@ class KeyIndex:
         may_read: bool,
         at_most: int | None = None,
         is_newest: bool = False,
+        is_unique: bool = False,
     ) -> list[RowIdentity] | None:
         """The live rows that have a key, found by sorted key columns. Without `may_read` the answer
         is None if a file would have to be read or many rows compared; with it, the call may block.
         Raises TooManyRows if a file or slice has more than `at_most` such rows, live or not.
-        `is_newest`: the view shows everything that is committed, and nothing else; the key is
-        unique, so one row is enough.
+        `is_newest`: the view shows everything that is committed, and nothing else. `is_unique`: no
+        two live rows of any view have the key, so one is enough.
         """
-        tail = self._tail(view, key, is_newest=is_newest)
+        tail, others = self._tail(view, key, is_newest=is_newest)
         found: list[RowIdentity] = []
         versions: Sequence[RowIdentity] = tail.rows.get(key.values, ())
-        for source, row in reversed(versions) if is_newest else versions:
+        # A row that changes often has left many versions: the newest one of the view is near.
+        for source, row in reversed(versions) if is_unique else versions:
             part = view.inline_slice(source)
             if part is not None and row not in part.deleted:
                 found.append((source, row))
-                if is_newest:
-                    return found  # a row that changes often has left many versions
-        for part in _unknown_of_newest(view, tail) if is_newest else _unknown(view, tail):
+                if is_unique:
+                    return found
+        for part in others:
             columns = self._inline_columns(view.shard, part, key, may_read=may_read)
             if columns is None:
                 return None
@@ -310,11 +312,14 @@ class KeyIndex:
 
     def _tail(
         self, view: ShardView, keys: NewKeys | SingleKey, *, is_newest: bool = False
-    ) -> _Tail:
+    ) -> tuple[_Tail, Sequence[InlineSlice]]:
+        """The dictionary, and the slices of the view that are not in it."""
         with self._lock:
             return self._grown_tail(view, keys, is_newest=is_newest)
 
-    def _grown_tail(self, view: ShardView, keys: NewKeys | SingleKey, *, is_newest: bool) -> _Tail:
+    def _grown_tail(
+        self, view: ShardView, keys: NewKeys | SingleKey, *, is_newest: bool
+    ) -> tuple[_Tail, Sequence[InlineSlice]]:
         place = (view.shard, keys.fields)
         tail = self._tails.get(place)
         if tail is None or len(tail.known) > 2 * len(view.inline) + SMALL_ROWS_MAX:
@@ -322,20 +327,23 @@ class KeyIndex:
             tail = self._tails[place] = _Tail()
         self._tails.move_to_end(place)
         before = tail.count
+        others: list[InlineSlice] = []
         for part in _unknown_of_newest(view, tail) if is_newest else _unknown(view, tail):
             if part.source != OWN and part.rows.num_rows <= SMALL_ROWS_MAX:
                 for row, values in enumerate(_keys(columns_of_key(keys.key, part.rows))):
                     tail.rows.setdefault(values, []).append((part.source, row))
                 tail.known.add(part.source)
                 tail.count += part.rows.num_rows
-            elif is_newest and part.source not in tail.large:
+                continue
+            others.append(part)
+            if is_newest and part.source not in tail.large:
                 tail.large.append(part.source)
         if is_newest and view.inline:
             tail.newest = inline_ts(view.inline[-1].source)
         self._tail_rows += tail.count - before
         while self._tail_rows > TAIL_ROWS_MAX and len(self._tails) > 1:
             self._forget(next(iter(self._tails)))
-        return tail
+        return tail, others
 
     def _forget(self, place: tuple[ShardId, tuple[str, ...]]) -> None:
         tail = self._tails.pop(place, None)

@@ -110,7 +110,12 @@ class PointRead:
             key = self._single.having(tuple(values))
             at_most = None if self._unique else _CANDIDATES_MAX
             places = index.places(
-                view, key, may_read=may_read, at_most=at_most, is_newest=is_newest
+                view,
+                key,
+                may_read=may_read,
+                at_most=at_most,
+                is_newest=is_newest,
+                is_unique=self._unique and not self._key.deferrable,
             )
         except NoSuchKeyError:
             return []

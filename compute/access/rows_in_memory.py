@@ -47,7 +47,9 @@ class RowsInMemory:
         """
         wanted = SingleKey(self._table, key, values)
         try:
-            places = self._index.places(view, wanted, may_read=False, is_newest=is_newest)
+            places = self._index.places(
+                view, wanted, may_read=False, is_newest=is_newest, is_unique=True
+            )
         except NoSuchKeyError:
             return None
         if places is None or len(places) > 1:

@@ -47,7 +47,7 @@ short of its LIMIT more often when very many workers take rows from one end.
 _SIZED: Final = (str, bytes, tuple)
 """Types of values that may be large; elements of arrays count as little."""
 
-_MODES: Final[Mapping[RowLockStrength, LockMode]] = {
+LOCK_MODES: Final[Mapping[RowLockStrength, LockMode]] = {
     RowLockStrength.KEY_SHARE: LockMode.ROW_KEY_SHARE,
     RowLockStrength.SHARE: LockMode.ROW_SHARED,
     RowLockStrength.NO_KEY_UPDATE: LockMode.ROW_NO_KEY_UPDATE,
@@ -156,7 +156,7 @@ async def _unlocked(execution: Execution, locked: LockedRows, rows: Sequence[Row
         return rows
     wanted = _to_lock(locked, rows)
     answer = await execution.transaction.lock_rows(
-        wanted, _MODES[locked.strength], wait=LockWait.NO, limit=len(rows)
+        wanted, LOCK_MODES[locked.strength], wait=LockWait.NO, limit=len(rows)
     )
     return [rows[at] for at in answer.taken]
 
@@ -170,7 +170,7 @@ async def _free_rows(
         return rows[:limit]
     wanted = _to_lock(locked, rows)
     answer = await execution.transaction.lock_rows(
-        wanted, _MODES[locked.strength], wait=LockWait.NO, limit=limit
+        wanted, LOCK_MODES[locked.strength], wait=LockWait.NO, limit=limit
     )
     if not answer.granted and len(rows) == limit + CANDIDATES:
         return None
@@ -179,7 +179,7 @@ async def _free_rows(
 
 async def _rows(execution: Execution, part: LockingQuery, made: Inputs) -> Sequence[Row]:
     skipped = {
-        rows.table.oid: _MODES[rows.strength]
+        rows.table.oid: LOCK_MODES[rows.strength]
         for rows in part.rows
         if rows.policy is LockPolicy.SKIP
     }
@@ -250,7 +250,7 @@ async def _lock(execution: Execution, locked: LockedRows, rows: Sequence[Row]) -
     waits = locked.policy is LockPolicy.WAIT
     answer = await execution.transaction.lock_rows(
         wanted,
-        _MODES[locked.strength],
+        LOCK_MODES[locked.strength],
         wait=LockWait.UNTIL_GRANTED if waits else LockWait.NO,
     )
     if not answer.granted:

@@ -17,6 +17,7 @@ Not here: whether the session may take this way now (`session/short_answers.py`)
 """
 
 from collections.abc import Collection, Sequence
+from functools import cached_property
 from typing import Final
 
 import pyarrow as pa
@@ -94,7 +95,7 @@ class ShortRead:
         found = reading.rows(self._services.key_index, view, parameters, may_read=False)
         return reading.rows_of_plan(found, parameters) if isinstance(found, list) else None
 
-    @property
+    @cached_property
     def no_rows(self) -> pa.Table:
         """An answer without rows."""
         return batch_schema(output_columns(self._plan)).empty_table()

@@ -22,6 +22,8 @@ _WITHOUT_CATALOG: Final = (
     ast.DeallocateStmt, ast.ClosePortalStmt, ast.ListenStmt, ast.UnlistenStmt, ast.NotifyStmt,
 )  # fmt: skip
 
+_SHORT: Final = (ast.InsertStmt, ast.UpdateStmt, ast.DeleteStmt)
+
 # PostgreSQL takes a snapshot to prepare them and to bind their values (analyze_requires_snapshot).
 _ANALYZED: Final = (
     ast.SelectStmt, ast.InsertStmt, ast.UpdateStmt, ast.DeleteStmt, ast.MergeStmt,
@@ -118,3 +120,16 @@ async def is_alone(client: Client, transaction: SessionTransaction, statement: S
     while (message := client.peek()) is None:
         await client.more()
     return isinstance(message, Sync)
+
+
+def may_be_short_write(statement: Statement) -> bool:
+    """Whether it may be one row that changes (`coordinator/execution/short_writes/`)."""
+    return isinstance(statement.node, _SHORT)
+
+
+def may_be_short_in_block(statement: Statement) -> bool:
+    """The same, or SELECT FOR UPDATE of a row."""
+    node = statement.node
+    return isinstance(node, _SHORT) or (
+        isinstance(node, ast.SelectStmt) and bool(node.lockingClause)
+    )

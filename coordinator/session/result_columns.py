@@ -54,5 +54,7 @@ def check_promised_columns(
 
 
 def keeps_promise(promised: tuple[OutputColumn, ...] | None, bound: BoundStatement) -> bool:
-    """Whether a statement that writes has the columns that a client was promised, if it was."""
-    return promised is None or (isinstance(bound, Modify) and promised == bound.columns)
+    """Whether a statement has the columns that a client was promised, if it was."""
+    if promised is None:
+        return True
+    return isinstance(bound, BoundQuery | Modify) and promised == bound.columns

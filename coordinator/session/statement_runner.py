@@ -20,8 +20,6 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from pglast import ast
-
 from coordinator.core.messages import ConnectionId, RefusedReason
 from coordinator.driver.coordination import LockBlocks, RequestRefused
 from coordinator.execution.advisory_locks import give_back_left
@@ -48,6 +46,8 @@ from coordinator.session.requests import (
     can_end_failed_block,
     check_not_concurrently,
     executed_statement,
+    may_be_short_in_block,
+    may_be_short_write,
     needs_catalog,
 )
 from coordinator.session.result_columns import check_promised_columns, keeps_promise
@@ -101,7 +101,6 @@ if TYPE_CHECKING:
 
 _NO_CATALOG: Final = Catalog()
 
-_SHORT: Final = (ast.InsertStmt, ast.UpdateStmt, ast.DeleteStmt)
 _Writing: TypeAlias = (
     Modify | ModifyingWith | CreateTableAs | RefreshMaterializedView | Truncate | AdvanceTimeline
     | Definition
@@ -181,9 +180,7 @@ class StatementRunner:
         if alone:
             return await self._run_alone(request, execution)
         check_not_concurrently(request.statement)
-        outcome = await self._write_shortly_inside(request, execution)
-        if outcome is None:
-            outcome = await self._run_inside(request, execution)
+        outcome = await self._run_inside(request, execution)
         self._transaction.statements += 1
         return outcome
 
@@ -231,6 +228,9 @@ class StatementRunner:
         """
         again = False
         while True:
+            short = await self._inside(request, execution, again)
+            if short is not None:
+                return short
             try:
                 outcome, _ = await self._attempt(request, execution, alone=False, again=again)
             except StatementRestart:
@@ -272,17 +272,17 @@ class StatementRunner:
 
     async def _write_shortly(self, request: Request, execution: Execution) -> Outcome | None:
         """The short way of a write that has been bound before, if it can be taken."""
-        if execution.runs is not None or not isinstance(request.statement.node, _SHORT):
+        if execution.runs is not None or not may_be_short_write(request.statement):
             return None
         catalog = self._services.coordination.newest_catalog
         known = self._bound_before(request, execution, catalog)
         return None if known is None else await run_short_write(execution, known)
 
-    async def _write_shortly_inside(self, request: Request, execution: Execution) -> Outcome | None:
-        """The same in a block, at its snapshot."""
-        if not isinstance(request.statement.node, _SHORT):
+    async def _inside(self, request: Request, execution: Execution, again: bool) -> Outcome | None:
+        """The same in a block, at its snapshot; SELECT FOR UPDATE of a row, too."""
+        if execution.runs is not None or not may_be_short_in_block(request.statement):
             return None
-        self._transaction.begin_statement()
+        self._transaction.begin_statement(again=again)
         catalog = (await self._transaction.snapshot()).catalog
         known = self._bound_before(request, execution, catalog)
         return None if known is None else await run_short_write_in_block(execution, known)

@@ -7,6 +7,7 @@ from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol, TypeAlias
 
+from coordinator.core.locking.modes import LockMode
 from coordinator.core.predicates import ReadPredicate
 from sql.catalog.catalog import Key, NameDependency, Table
 from storage.batch import RowEncoder, RowIdentity, ShardView
@@ -92,6 +93,13 @@ class WriteByKey(Protocol):
     @property
     def nbytes(self) -> int:
         """About what its values take."""
+        ...
+
+    @property
+    def locks(self) -> LockMode | None:
+        """How it locks the rows that it finds, if it leaves them as they are: SELECT FOR UPDATE and
+        its kin, in blocks only. None: it changes them.
+        """
         ...
 
     def reads(self) -> Iterable[ReadPredicate | None]:

@@ -1,9 +1,11 @@
 """A short statement of a block: all that it does to its transaction, in one step.
 
     ReadInBlock ───▶ its view, what it reads
-    ChangeInBlock ─▶ lock of the table ─▶ evaluated over the transaction's own view ─▶ row locks
+    ChangeInBlock ─▶ evaluated over the transaction's own view ─▶ locks of the table and of rows
                           └────────── anything in doubt ──────────┴─▶ None: the general way
                      ─▶ what it has read, what it writes ─▶ ChangedByKey
+
+SELECT FOR UPDATE is a change that leaves its rows as they are (`WriteByKey.locks`).
 
 The transaction reads at its timestamp and sees its own rows, as in the general way, and the same is
 validated at its commit: what the evaluator looked at (`reads`), the names that it rests on.
@@ -71,11 +73,12 @@ def _change(core: CoreState, message: ChangeInBlock) -> list[Effect]:
     assert txn.snapshot is not None, "X1: who writes by key has a snapshot"
     view = _view(core, txn, write.table, state, txn.snapshot.ts)
     try:
-        changes = write.evaluate(_OwnView(view, write.finder))
+        found = write.evaluate(_OwnView(view, write.finder))
+        changes = found if write.locks is None else ()
         batch = _batch(write.encoder, changes)
     except (CannotEvaluate, ValueError, OverflowError, ArithmeticError):
         return [_not_here(message)]
-    if not _take_locks(core, txn, message, state, changes):
+    if not _take_locks(core, txn, message, state, found):
         return [_not_here(message)]
     txn.looked_up(write.names)
     for predicate in write.reads():
@@ -85,7 +88,7 @@ def _change(core: CoreState, message: ChangeInBlock) -> list[Effect]:
         old = _old_rows(write.encoder, changes)
         txn.write(WriteRows(txn.id, write.table, batch, old, keeps_keys))
     nbytes = sum(change.nbytes for change in changes)
-    done = ChangedByKey(len(changes), nbytes, returned_rows(changes))
+    done = ChangedByKey(len(found), nbytes, returned_rows(found))
     return [Reply(message.request, done)]
 
 
@@ -186,12 +189,13 @@ def _take_locks(
     """Take the locks of the table and of the rows that go or change; False: not all are free, or a
     row has changed since the transaction's timestamp.
     """
-    table = message.change.table
+    locks = message.change.locks
     if not core.settings.locks:
         return True
-    tag = TableTag(table.oid)
-    if not core.locks.holds(txn.owner, tag) & LockMode.ROW_EXCLUSIVE and not _take_table(
-        core, txn, message, tag
+    tag = TableTag(message.change.table.oid)
+    mode = LockMode.ROW_EXCLUSIVE if locks is None else LockMode.ROW_SHARE
+    if not core.locks.holds(txn.owner, tag) & mode and not _take_table(
+        core, txn, message, tag, mode
     ):
         return False
     made = {OWN, *(file.name for file in txn.staged_in(state.shard))}
@@ -202,6 +206,8 @@ def _take_locks(
     ]
     if len(others) < sum(change.row is not None for change in changes):
         return False  # rows of its own may have keys that others hold
+    if locks is not None:
+        return _take_rows(core, txn, message, state, _Wanted(others, locks))
     updated = [change for change in others if change.values is not None]
     deleted = [change for change in others if change.values is None]
     return _take_rows(
@@ -209,8 +215,9 @@ def _take_locks(
     ) and _take_rows(core, txn, message, state, _Wanted(deleted, LockMode.ROW_UPDATE))
 
 
-def _take_table(core: CoreState, txn: Transaction, message: ChangeInBlock, tag: TableTag) -> bool:
-    mode = LockMode.ROW_EXCLUSIVE
+def _take_table(
+    core: CoreState, txn: Transaction, message: ChangeInBlock, tag: TableTag, mode: LockMode
+) -> bool:
     if core.catalog.current is not txn.base:
         return False  # the general way looks whether the table is another one
     hold_for_group(core, tag, mode)
@@ -244,7 +251,8 @@ def _take_rows(
     if core.groups.writes.any_gone(state, gone):
         return False
     rows = RowsToLock(table, sources, indexes, None if primary is None else keys)
-    asked = LockRows(message.request, txn.id, rows, wanted.mode, LockWait.NO, implicit=True)
+    implicit = message.change.locks is None
+    asked = LockRows(message.request, txn.id, rows, wanted.mode, LockWait.NO, implicit=implicit)
     effects = lock_rows(core, asked)
     match effects:
         case [Reply(value=LockAnswered(granted=True, again=False))]:

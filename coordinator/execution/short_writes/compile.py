@@ -18,6 +18,7 @@ from coordinator.execution.context import Services
 from coordinator.execution.short_writes.given_values import RuntimeValues, compile_runtime_values
 from coordinator.execution.short_writes.row_plans import (
     ReturningPlan,
+    ShownRows,
     compile_returning,
     compile_row_plan,
 )
@@ -60,11 +61,14 @@ must say what is wrong (I3)."""
 
 @dataclass(frozen=True, slots=True)
 class CompiledWrite:
-    """A statement that fits. `returning`: None without RETURNING."""
+    """A statement that fits. `returning`: None without RETURNING. `only_locks`: it changes nothing,
+    and is one for blocks (`locking_reads.py`).
+    """
 
     make: _Make
     runtime: RuntimeValues
-    returning: ReturningPlan | None
+    returning: ShownRows | None
+    only_locks: bool = False
 
     @property
     def columns(self) -> tuple[OutputColumn, ...] | None:
@@ -77,7 +81,9 @@ def compile_short_write(
 ) -> CompiledWrite | None:
     """A statement that fits, compiled; None if it goes the general way."""
     modify = prepared.bound
-    if not isinstance(modify, Modify) or not _is_plain(prepared, modify):
+    if not isinstance(modify, Modify) or not is_plain_statement(prepared):
+        return None
+    if modify.locking or modify.extras or modify.view_checks or modify.calls:
         return None
     table = modify.table
     if not _is_plain_table(table) or services.in_process.refusal(modify.source) is not None:
@@ -110,16 +116,13 @@ def _compiled(
             return None
 
 
-def _is_plain(prepared: ParameterizedStatement, modify: Modify) -> bool:
+def is_plain_statement(prepared: ParameterizedStatement) -> bool:
+    """Whether it means the same whenever it runs, under one catalog."""
     if prepared.filled or prepared.rebind or prepared.uses_now:
         return False
     if prepared.tells_timestamp or prepared.fails is not None:
         return False
-    if prepared.read is not None and prepared.read.of_clock:
-        return False
-    if modify.locking or modify.extras:
-        return False
-    return modify.view_checks is None and modify.calls is None
+    return prepared.read is None or not prepared.read.of_clock
 
 
 def _is_plain_table(table: Table) -> bool:

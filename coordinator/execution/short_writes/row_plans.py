@@ -18,7 +18,7 @@ from sql.errors import SqlError
 from sql.plan.nodes import Plan, Scan, output_columns
 from sql.plan.system_columns import scans_versions
 from sql.plan.traverse import is_volatile_plan
-from sql.statements.bound import Modify
+from sql.statements.bound import Modify, OutputColumn
 from sql.types.sql_type import Value
 from storage.types import OWN
 
@@ -43,25 +43,32 @@ class RowPlan:
         return rows[0] if rows else None
 
 
-class ReturningPlan:
+class ShownRows:
+    """The columns of rows that a short statement shows."""
+
+    def __init__(self, columns: tuple[OutputColumn, ...], plan: Plan) -> None:
+        self.columns = columns
+        shown = output_columns(plan)
+        self._maker = BatchMaker([column.type for column in shown], batch_schema(shown))
+
+    def table(self, rows: Sequence[RowValues]) -> pa.Table:
+        """Rows that are shown, as an engine would answer them."""
+        batch = self._maker.batch(cast("Sequence[Row]", rows))
+        return pa.Table.from_batches([batch])
+
+
+class ReturningPlan(ShownRows):
     """RETURNING over the rows of the statement's table: as they are now, or were when deleted."""
 
     def __init__(self, modify: Modify, plan: Plan) -> None:
-        self.columns = modify.columns
+        super().__init__(modify.columns, plan)
         self._plan = RowPlan(PreparedPlan(plan), scan_of(plan))
-        columns = output_columns(plan)
-        self._maker = BatchMaker([column.type for column in columns], batch_schema(columns))
 
     def row(self, parameters: Sequence[Value], values: RowValues) -> RowValues:
         """What is shown of a row. Raises CannotEvaluate."""
         shown = self._plan.row(parameters, values)
         assert shown is not None, "RETURNING leaves out no row"
         return shown
-
-    def table(self, rows: Sequence[RowValues]) -> pa.Table:
-        """Rows that are shown, as an engine would answer them."""
-        batch = self._maker.batch(cast("Sequence[Row]", rows))
-        return pa.Table.from_batches([batch])
 
 
 def compile_row_plan(plan: Plan) -> RowPlan | None:

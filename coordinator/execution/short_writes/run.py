@@ -1,5 +1,5 @@
-"""Run a short write as a transaction of its own, or as a statement of a block; None if it must take
-the general path (I3).
+"""Run a short write as a transaction of its own, or as a statement of a block, SELECT FOR UPDATE of
+a row too; None if it must take the general path (I3).
 """
 
 from compute.identity_cache import IdentityCache
@@ -19,10 +19,11 @@ from coordinator.execution.context import (
 from coordinator.execution.name_dependencies import dependent_names, names_to_rest_on
 from coordinator.execution.short_writes.compile import CompiledWrite, compile_short_write
 from coordinator.execution.short_writes.given_values import leave_to_general_way
+from coordinator.execution.short_writes.locking_reads import compile_locking_read
 from coordinator.execution.spill import spill_if_large
 from coordinator.transaction.transaction import SessionTransaction
 from coordinator.variables.variables import Variables
-from sql.statements.bound import ParameterizedStatement
+from sql.statements.bound import BoundQuery, ParameterizedStatement
 from sql.types.sql_type import Value
 
 _known: IdentityCache[ParameterizedStatement, CompiledWrite | None] = IdentityCache()
@@ -40,7 +41,7 @@ async def run_short_write(execution: Execution, prepared: ParameterizedStatement
     if transaction.is_open or transaction.read_only:
         return None
     statement = known_short_write(prepared, services)
-    if statement is None:
+    if statement is None or statement.only_locks:
         return None
     given = statement.runtime.at_hand(services, transaction)
     if given is None:
@@ -78,7 +79,13 @@ def known_short_write(prepared: ParameterizedStatement, services: Services) -> C
     """The statement compiled; None if it goes the general way."""
     if not services.limits.short_writes:
         return None
-    return _known.found(prepared, lambda: compile_short_write(prepared, services))
+    return _known.found(prepared, lambda: _compiled(prepared, services))
+
+
+def _compiled(prepared: ParameterizedStatement, services: Services) -> CompiledWrite | None:
+    if isinstance(prepared.bound, BoundQuery):
+        return compile_locking_read(prepared, services)
+    return compile_short_write(prepared, services)
 
 
 async def run_short_write_in_block(
@@ -111,7 +118,8 @@ def write_in_block(
     given = statement.runtime.at_hand(services, transaction)
     if given is None:
         return None
-    names = dependent_names(transaction, variables, prepared, writes=True)
+    writes = not statement.only_locks
+    names = dependent_names(transaction, variables, prepared, writes=writes)
     change = statement.make((*values, *given.values), names)
     if change is None:
         return None
@@ -119,6 +127,6 @@ def write_in_block(
     if done.affected is None:
         return None
     statement.runtime.take(services.coordination, transaction, given)
-    transaction.wrote = True
+    transaction.wrote = transaction.wrote or writes
     transaction.inline.added(done.nbytes)
     return WriteAnswer(done.affected, done.returned)

@@ -1,6 +1,7 @@
 """What short writes do to the rows of their keys: the evaluators of `core/short_writes/`.
 
     INSERT       the rows, if all of their keys are free
+    FOR UPDATE   the row of a key, as it is
     ON CONFLICT  the row, or nothing, or the existing row as DO UPDATE makes it
     UPDATE       the row of a key, as its plan makes it
     DELETE       the row of a key, if its plan has it
@@ -22,6 +23,7 @@ from compute.access.key_predicates import KeyPredicate
 from compute.access.point_reads import ScannedCells, point_value
 from compute.access.rows_in_memory import NotInMemoryError, RowsInMemory
 from compute.reference.expressions import Row
+from coordinator.core.locking.modes import LockMode
 from coordinator.core.predicates import ReadPredicate
 from coordinator.core.short_writes.by_key import (
     CannotEvaluate,
@@ -123,6 +125,11 @@ class ShortWrite:
     def encoder(self) -> TableRows:
         """See WriteByKey."""
         return self.target.encoder
+
+    @property
+    def locks(self) -> LockMode | None:
+        """See WriteByKey."""
+        return None
 
     def change(self, current: CurrentRow | None, row: Row) -> ChangedRow:
         """A row as it is stored, in place of the one that is there. Raises CannotEvaluate."""
@@ -299,3 +306,33 @@ class KeyedDelete(ShortWrite):
         assert current.values is not None, "a row that is found is there"
         shown = None if self.shows is None else self.shows(current.values)
         return (ChangedRow(current, None, returned=shown),)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedLock(ShortWrite):
+    """SELECT .. WHERE key = .. FOR UPDATE, and its kin. `shown`: where its columns are in what the
+    plan makes of a row.
+    """
+
+    of: RowOfKey
+    parameters: Sequence[Value]
+    mode: LockMode
+    shown: Sequence[int]
+
+    @property
+    def locks(self) -> LockMode | None:
+        """See WriteByKey."""
+        return self.mode
+
+    def reads(self) -> Iterable[ReadPredicate | None]:
+        """See WriteByKey."""
+        return self.of.reads(self.table, self.parameters)
+
+    def evaluate(self, rows: CurrentRows) -> Sequence[ChangedRow]:
+        """See WriteByKey."""
+        found = self.of.find(rows, self.parameters)
+        if found is None:
+            return ()
+        current, made = found
+        shown = tuple([made[place] for place in self.shown])
+        return (ChangedRow(current, current.values, returned=shown),)

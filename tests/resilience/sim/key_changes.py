@@ -76,6 +76,10 @@ class Finder:
             places = self.index.places(view, wanted, may_read=True, is_newest=is_newest)
             assert places is not None, "it may read"
             assert len(places) <= 1, f"{values} has {places}"
+            first = self.index.places(
+                view, wanted, may_read=True, is_newest=is_newest, is_unique=True
+            )
+            assert first == places, f"{values} has {places}, and {first} is found first"
             return (places[0], self._row(view, places[0])) if places else None
         except NotFound as error:  # a deposed leader; a successor has removed it
             raise CannotEvaluate from error
@@ -105,6 +109,7 @@ class KeyChange:
     random: random.Random
     make: Make
     nbytes: int = 24
+    locks: LockMode | None = None
     touched: list[tuple[RowIdentity, LockMode]] = field(
         default_factory=list[tuple[RowIdentity, LockMode]]
     )
@@ -138,10 +143,20 @@ class KeyChange:
         self.touched.clear()
         for change in changes:
             if change.row is not None and change.row.base is not None:
-                goes = change.values is None
+                goes = self.locks is None and change.values is None
                 mode = LockMode.ROW_UPDATE if goes else LockMode.ROW_NO_KEY_UPDATE
                 self.touched.append((change.row.base, mode))
         return changes
+
+
+def look_at(number: int) -> Make:
+    """SELECT .. WHERE key = .. FOR UPDATE, and its kin."""
+
+    def make(rows: CurrentRows, key: TableKey) -> Sequence[ChangedRow]:
+        row = rows.find(key, (number,))
+        return () if row is None else (ChangedRow(row, row.values),)
+
+    return make
 
 
 def count_up(number: int, value: int) -> Make:

@@ -214,15 +214,23 @@ class Queries(Transaction):
             name, number = table_of(key), number_of(key)
             rows = sorted(row for row in found[name] if row.key == number)
             answers.append(rows)
-            if past or name not in self._written:
-                answer = tuple((row.position, row.value) for row in rows)
-                self._memory.keep(snapshot.ts, key, answer)
-                # What a constraint looks for nobody is told.
-                if not past and by is None and self._isolation is not Isolation.READ_COMMITTED:
-                    self._telling[key] = answer
-                if self._isolation is not STRICT:
-                    self._memory.travelled(snapshot.ts, key)
+            self._remember(snapshot.ts, key, rows, past=past, told=by is None)
         return answers
+
+    def _remember(
+        self, ts: Timestamp, key: Key, rows: Sequence[Row], *, past: bool = False, told: bool = True
+    ) -> None:
+        """What a key was at a timestamp; of tables that it has written to nobody knows that.
+        `told`: the client hears of it, unlike of what a constraint looks for.
+        """
+        if not past and table_of(key) in self._written:
+            return
+        answer = tuple((row.position, row.value) for row in rows)
+        self._memory.keep(ts, key, answer)
+        if not past and told and self._isolation is not Isolation.READ_COMMITTED:
+            self._telling[key] = answer
+        if self._isolation is not STRICT:
+            self._memory.travelled(ts, key)
 
     async def _rows_of(self, views: Mapping[str, ShardView]) -> dict[str, list[Row]]:
         """As an engine reads them: whoever lacks a file asks whether it was deposed (E1)."""

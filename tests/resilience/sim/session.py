@@ -13,6 +13,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import cast
 
 from coordinator.core.locking.modes import LockMode
 from coordinator.core.messages import (
@@ -33,7 +34,7 @@ from storage.batch import DataFile
 from storage.delta.files import encode_file
 from storage.types import Source, Timestamp
 from tests.resilience.history.events import Key, Operation
-from tests.resilience.sim.key_changes import KeyChange, Make, add_rows, key_index
+from tests.resilience.sim.key_changes import KeyChange, Make, add_rows, key_index, look_at
 from tests.resilience.sim.queries import Queries
 from tests.resilience.sim.rows import (
     COLUMNS,
@@ -160,6 +161,37 @@ class Session(Queries):
         self._insert = None
         self.world.tally.changed_inside += 1
         return True
+
+    async def locked(
+        self, *keys: Key, mode: LockMode = LockMode.ROW_UPDATE, wait: bool = True
+    ) -> list[list[Row]]:
+        """A row by its key now and then in one step, if that can be had."""
+        if len(keys) == 1 and not self._single and self.random.random() < 0.5:
+            rows = self._locked_shortly(keys[0], mode)
+            if rows is not None:
+                return [rows]
+        return await super().locked(*keys, mode=mode, wait=wait)
+
+    def _locked_shortly(self, key: Key, mode: LockMode) -> list[Row] | None:
+        table = self.table(table_of(key))
+        if not table.keys or table.columns != COLUMNS or not self.world.is_keyed:
+            return None
+        if table.keys[0].columns != (0,):
+            return None  # a key of a list has many rows
+        change = replace(self._key_change(table, look_at(number_of(key))), locks=mode)
+        done = self._driver.change_in_block(self._txn, change)
+        if done.affected is None:
+            return None
+        self._expect_rows(change, done.returned)
+        self._used.add(table.name)
+        self._steps += 1
+        self.world.tally.changed_inside += 1
+        rows = [
+            Row(cast("int", row[2]), cast("int", row[3]), cast("int", row[1]), *base)
+            for row, (base, _) in zip(done.returned, change.touched, strict=True)
+        ]
+        self._remember(self.snapshot.ts, key, rows)
+        return rows
 
     def _really(self, told: tuple[Operation, ...]) -> tuple[Operation, ...]:
         return self.if_nothing if self._affected == 0 and self.if_nothing else told

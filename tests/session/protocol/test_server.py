@@ -31,15 +31,19 @@ class _Services:
     statistics: object = None
 
 
+async def _accept_and_fail(server: Server, services: Services) -> None:
+    async with asyncio.TaskGroup() as group:
+        await server.accept(group, services)
+        raise RuntimeError("the driver has failed")
+
+
 async def _connect_after_the_group_has_failed(place: Path) -> bytes:
     server = Server(Settings(listen="127.0.0.1:0", data_dir=str(place)), Connection)
     port = await server.bind()
     # Nobody gets as far as to ask for the others.
     services = cast(Services, _Services())
     with pytest.raises(ExceptionGroup) as failed:
-        async with asyncio.TaskGroup() as group:
-            await server.accept(group, services)
-            raise RuntimeError("the driver has failed")
+        await _accept_and_fail(server, services)
     # Nothing else has: what the services do not have, say.
     assert [str(error) for error in failed.value.exceptions] == ["the driver has failed"]
     reader, writer = await asyncio.open_connection("127.0.0.1", port)

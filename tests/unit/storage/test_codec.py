@@ -59,6 +59,7 @@ FULL = WriteBatch(
         WriteBatch(inserts=pa.concat_tables([rows(1), rows(2, 3)])),
         WriteBatch(inserts=rows(*range(100)).slice(40, 3)),
         WriteBatch(inserts=pa.table({"kind": pa.array(["a", "b", "a"]).dictionary_encode()})),
+        WriteBatch(inserts=pa.table({"kinds": pa.array([["a"], None, []]), "id": [1, 2, 3]})),
         WriteBatch(staged=(FILE,)),
         WriteBatch(deletes={Source("@7"): BitMap64()}),
         FULL,
