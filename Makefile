@@ -86,7 +86,7 @@ sqlfuzz: setup ## random queries beside a PostgreSQL: SECONDS=60 ENGINES=local,s
 security: setup ## log-ins and TLS by hostile clients; what is wrong with a log-in cannot be told by time
 	$(BIN)/pytest -m "(slow or not slow) and not spark" tests/security/doors tests/unit/authentication tests/postgres/authentication
 
-visible: setup ## a real Prometheus scrapes a server under load, and is asked for every alert
+visible: setup ## a real Prometheus scrapes a server under load; the page in a real browser
 	$(BIN)/pytest -m "slow or not slow" tests/session/monitoring tests/session/deployment
 
 clients: setup ## run suites of clients on PostgreSQL and Meridian: SUITES="python node" ARGS=--write
