@@ -72,6 +72,7 @@ class ObservedCounts:
     bytes_received: int
     bytes_sent: int
     retries: int
+    followed_rows: int
     stash: Durations
     engines: Mapping[str, Durations]
 
@@ -176,6 +177,7 @@ def _counts(services: Services) -> ObservedCounts:
         bytes_received=counters.bytes_received,
         bytes_sent=counters.bytes_sent,
         retries=counters.retries,
+        followed_rows=counters.followed_rows,
         stash=counters.stash.copy(),
         engines={name: each.copy() for name, each in counters.engines.items()},
     )

@@ -189,7 +189,9 @@ class Session:
         SUBSCRIBE would never end by itself.
         """
         self._last_call = error
-        follows = self._transaction.following.open and not self._transaction.in_block
+        transaction = self._transaction
+        follows = transaction.following.open and not transaction.in_block
+        follows = follows or transaction.only_follows
         if follows or (self._waiting and not self._transaction.is_open):
             self.end(error)
 
@@ -269,7 +271,9 @@ class Session:
     async def _next(self) -> FrontendMessage:
         self._waiting = True
         try:
-            return await self._received(in_block=self._transaction.in_block)
+            transaction = self._transaction
+            in_block = transaction.in_block and not transaction.only_follows
+            return await self._received(in_block=in_block)
         finally:
             self._waiting = False
             self._commands.turns.begin()
@@ -428,10 +432,13 @@ class Session:
             self._statement_timer = None
 
     def _watch_transaction(self, *, running: bool) -> None:
-        """transaction_timeout: from the statement that begins it to its end."""
+        """transaction_timeout: from the statement that begins it to its end; not of a block that
+        holds nothing but subscriptions.
+        """
         limit = self._variables.milliseconds("transaction_timeout")
         timer = self._transaction_timer
-        if not running and not self._transaction.is_open:
+        follows = self._transaction.only_follows
+        if follows or (not running and not self._transaction.is_open):
             if timer is not None:
                 timer.cancel()
                 self._transaction_timer = None

@@ -183,6 +183,11 @@ class SessionTransaction:
         return begun or bool(self.notifications)
 
     @property
+    def only_follows(self) -> bool:
+        """Whether its block has subscriptions, and nothing else."""
+        return self._id is None and self.following.open > 0 and self._in_block
+
+    @property
     def failed(self) -> bool:
         """Waiting for ROLLBACK."""
         return self._failed
@@ -637,8 +642,8 @@ class SessionTransaction:
 
     def let_go(self) -> None:
         """A subscription goes on by itself: hold nothing if it is all that was done so far."""
-        others = self.statements or self.notifications or self._savepoints or self.wrote
-        if not others and self._as_of is None:
+        others = self.statements > self.following.statements or self._savepoints or self.wrote
+        if not others and not self.notifications and self._as_of is None:
             self._drop()
 
     def restart(self) -> None:
@@ -774,15 +779,11 @@ class SessionTransaction:
             # Without a time nothing was bound in it.
             self.counts.commits += committed
             self.counts.rollbacks += not committed
-        self.number = None
-        self.committed = committed
+        self.number, self.committed = None, committed
         self._forget()
-        self._in_block = False
-        self._failed = False
+        self._in_block = self._failed = self.analyzed = False
         self._savepoints.clear()
-        self._now = 0
-        self.statements = 0
-        self.analyzed = False
+        self._now = self.statements = self.following.statements = 0
         if committed:
             self._variables.committed()
         else:

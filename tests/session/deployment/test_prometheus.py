@@ -181,9 +181,10 @@ def test_alerts_fire(tmp_path: Path) -> None:
         'meridian_errors_total{instance="one",sqlstate_class="XX"}': "0+1x20",
         'meridian_conflicts_total{instance="one",by="row"}': "0+600x20",
         'meridian_commits_total{instance="one"}': "0+60x20",
+        'meridian_subscription_lag_seconds{instance="one"}': "700x20",
     }
     expected = {"MeridianNobodyLeads", "MeridianDown", "MeridianInternalErrors"}
-    expected |= {"MeridianManyConflicts"}
+    expected |= {"MeridianManyConflicts", "MeridianSubscriberBehind"}
     series = "".join(f"      - {{series: '{name}', values: '{v}'}}\n" for name, v in played.items())
     told = f"rule_files: ['{RULES}']\ntests:\n  - interval: 1m\n    input_series:\n{series}"
     told += "    promql_expr_test:\n"
