@@ -142,6 +142,8 @@ class SourceEffects:
                 raise ReaderFailure(
                     "0A000", f"rows of {reference} before the first change", broken=True
                 )
+            # Nothing is read before the core has committed this position.
+            await reader.start(position, tables)
             return SourceStarted(source.oid, effect.attempt, position, seen.identity)
         if effect.record.identity != seen.identity:
             raise ReaderFailure("55000", "the upstream is another one than before", broken=True)
