@@ -15,16 +15,18 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-import pyarrow as pa
-
 from ingest.reader import (
     ChangeKind,
     Position,
+    ReaderFailure,
     ReadLimits,
+    SnapshotPart,
     SourceBatch,
+    SourceProgress,
     Upstream,
     UpstreamChange,
     UpstreamColumn,
+    UpstreamIdentity,
     UpstreamTable,
 )
 from sql.catalog.sources import GENERATOR_TABLES
@@ -85,23 +87,31 @@ class GeneratorReader:
             )
             for name, columns in GENERATOR_TABLES[self._options.kind].items()
         )
-        identity = {"kind": self._options.kind, "seed": str(self._options.seed)}
-        return Upstream({**identity, "rate": str(self._options.rate)}, tables)
+        return Upstream(self._identity(), tables)
 
-    async def prepare(self, _tables: Sequence[UpstreamTable]) -> Position:
+    def _identity(self) -> UpstreamIdentity:
+        options = self._options
+        return {"kind": options.kind, "seed": str(options.seed), "rate": str(options.rate)}
+
+    async def prepare(self, _tables: Sequence[UpstreamTable]) -> SourceProgress:
         """See SourceReader."""
-        return {OFFSET: 0}
+        return SourceProgress({OFFSET: 0}, self._identity())
 
-    async def snapshot(self) -> AsyncIterator[tuple[str, pa.RecordBatch]]:
+    async def snapshot(self) -> AsyncIterator[SnapshotPart]:
         """Nothing is there before the first row."""
-        nothing: tuple[tuple[str, pa.RecordBatch], ...] = ()
+        nothing: tuple[SnapshotPart, ...] = ()
         for each in nothing:
             yield each
 
-    async def start(self, after: Position, _tables: Sequence[UpstreamTable]) -> None:
+    async def start(
+        self, progress: SourceProgress, _tables: Sequence[UpstreamTable]
+    ) -> UpstreamIdentity:
         """See SourceReader."""
-        self._next = self._first = after[OFFSET]
+        if progress.identity != self._identity():
+            raise ReaderFailure("55000", "the generator makes other rows than before", broken=True)
+        self._next = self._first = progress.position[OFFSET]
         self._started = asyncio.get_running_loop().time()
+        return progress.identity
 
     async def read(self, limits: ReadLimits) -> SourceBatch:
         """See SourceReader; waits until a row is due."""

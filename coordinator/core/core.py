@@ -205,6 +205,8 @@ class Core:
             self._state.locks,
             self._state.subscriptions,
             self._state.sources,
+            flushing=self._state.cutting.in_flight is not None,
+            job=self._state.maintenance.job,
         )
 
     def explain(

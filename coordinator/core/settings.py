@@ -48,6 +48,10 @@ class CoreSettings:
     """Between two closings of time for subscribers that ask how far it has come. Smaller: more
     wake-ups. Larger: an idle subscriber can resume only from further back."""
 
+    subscribe_compare_us: int = 1_000_000
+    """Between two looks at a query whose answers are compared. Smaller: each of its subscribers
+    has an engine compute more often. Larger: more of its states are skipped."""
+
     subscription_lag_us: int | None = None
     """How far a subscriber may be behind before it is ended with 53400; None: as far as its table
     keeps history. Larger: slow readers keep more files and versions."""

@@ -39,6 +39,7 @@ from ingest.reader import (
     ChangeKind,
     ReaderFailure,
     ReadLimits,
+    SourceProgress,
     SourceReader,
     UpstreamChange,
     UpstreamColumn,
@@ -134,21 +135,18 @@ class SourceEffects:
             await self._close(earlier)
         reader = self._make(source)
         self._open[source.oid] = _Open(effect.attempt, source, reader)
-        seen = await reader.inspect()
         tables = [_upstream_table(table) for table in _fed_rows(effect.tables)]
         if effect.record is None:
-            position = await reader.prepare(tables)
-            async for reference, _ in reader.snapshot():
-                raise ReaderFailure(
-                    "0A000", f"rows of {reference} before the first change", broken=True
-                )
+            made = await reader.prepare(tables)
+            async for part in reader.snapshot():
+                what = f"rows of {part.reference} before the first change"
+                raise ReaderFailure("0A000", what, broken=True)
             # Nothing is read before the core has committed this position.
-            await reader.start(position, tables)
-            return SourceStarted(source.oid, effect.attempt, position, seen.identity)
-        if effect.record.identity != seen.identity:
-            raise ReaderFailure("55000", "the upstream is another one than before", broken=True)
-        await reader.start(effect.record.position, tables)
-        return SourceStarted(source.oid, effect.attempt, effect.record.position, seen.identity)
+            identity = await reader.start(SourceProgress(made.position, made.identity), tables)
+            return SourceStarted(source.oid, effect.attempt, made.position, identity)
+        progress = SourceProgress(effect.record.position, effect.record.identity)
+        identity = await reader.start(progress, tables)
+        return SourceStarted(source.oid, effect.attempt, progress.position, identity)
 
     async def _pull(self, effect: PullSource) -> SourceMessage:
         reader = self._reader(effect.source, effect.attempt)

@@ -72,6 +72,7 @@ from sql.statements.ddl import (
 from sql.statements.runtime_parameters import RowDefault
 from sql.statements.sources import CreateFedTables, CreateSource
 from sql.statements.timelines import (
+    AdvanceReadHold,
     AdvanceTimeline,
     CreateReadHold,
     CreateTimeline,
@@ -213,7 +214,7 @@ async def _changes(execution: Execution, statement: Definition) -> list[CatalogC
             return await created_by_source(execution, statement)
         case CreateTimeline() | DropTimeline():
             return await _timelines(execution, statement)
-        case CreateReadHold() | DropReadHold():
+        case CreateReadHold() | AdvanceReadHold() | DropReadHold():
             return await _read_holds(execution, statement)
 
 
@@ -443,7 +444,7 @@ async def _timelines(
 
 
 async def _read_holds(
-    execution: Execution, statement: CreateReadHold | DropReadHold
+    execution: Execution, statement: CreateReadHold | AdvanceReadHold | DropReadHold
 ) -> list[CatalogChange]:
     match statement:
         case CreateReadHold(name=name, timeline=timeline, at=at):
@@ -451,6 +452,15 @@ async def _read_holds(
             txn = execution.transaction.id
             ts = await execution.services.coordination.hold(txn, timeline, ts)
             return [PutReadHold(ReadHold(name, timeline, ts))]
+        case AdvanceReadHold(name=name, to=to):
+            ts = time_value(execution, to, "TO")
+            hold = (await execution.transaction.snapshot()).catalog.read_holds[name]
+            if ts < hold.ts:
+                message = f'read hold "{name}" is at {hold.ts}, which is later'
+                raise SqlError("22023", message)
+            txn = execution.transaction.id
+            ts = await execution.services.coordination.hold(txn, hold.timeline, ts)
+            return [RemoveReadHold(name), PutReadHold(ReadHold(name, hold.timeline, ts))]
         case DropReadHold():
             for name in statement.missing:
                 _skipping(execution, "00000", f'read hold "{name}" does not exist')

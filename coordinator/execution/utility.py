@@ -40,6 +40,7 @@ from sql.statements.locking import LockTables
 from sql.statements.maintenance import MaintenanceStatement
 from sql.statements.sources import CreateFedTables, CreateSource
 from sql.statements.timelines import (
+    AdvanceReadHold,
     AdvanceTimeline,
     CreateReadHold,
     CreateTimeline,
@@ -80,7 +81,8 @@ async def execute_utility(
             return await execute_copy_subscription(execution, copy, stream, as_of=as_of)
         case (
             CreateTable() | DropTable() | CreateSchema() | DropSchema() | AlterTable()
-            | CreateTimeline() | DropTimeline() | CreateReadHold() | DropReadHold()
+            | CreateTimeline() | DropTimeline() | CreateReadHold() | AdvanceReadHold()
+            | DropReadHold()
             | CreateSequence() | CreateObject() | ChangeObjects() | ChangePrivileges()
             | CreateSource() | CreateFedTables()
         ) as definition:  # fmt: skip

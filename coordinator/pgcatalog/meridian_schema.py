@@ -20,7 +20,7 @@ import pyarrow as pa
 from pyroaring import BitMap64
 
 from compute.arrow import table_schema
-from coordinator.core.observation import ObservedHold, ObservedShard, ObservedTimeline
+from coordinator.core.observation import ObservedShard, ObservedTimeline
 from sql.binder.ddl.storage_options import own_storage_options
 from sql.catalog.catalog import Table
 from sql.catalog.meridian_schema import (
@@ -117,7 +117,7 @@ def _read_holds(observed: Sequence[ObservedTimeline]) -> Iterator[Row]:
     for line in observed:
         for hold in line.holds:
             yield (
-                _hold_kind(hold),
+                hold.kind,
                 hold.name,
                 hold.owner,
                 hold.txn,
@@ -127,20 +127,14 @@ def _read_holds(observed: Sequence[ObservedTimeline]) -> Iterator[Row]:
             )
 
 
-def _hold_kind(hold: ObservedHold) -> str:
-    if hold.name is not None:
-        return "named"
-    return "transaction" if hold.subscription is None else "subscription"
-
-
 def _subscriptions(observed: Sequence[ObservedTimeline]) -> Iterator[Row]:
     for line in observed:
         for known in line.subscriptions:
             yield (
                 known.id,
                 known.owner,
-                known.table.schema,
-                known.table.name,
+                known.tables[0].schema,
+                ", ".join(table.name for table in known.tables),
                 line.timeline.name,
                 "behind" if known.is_behind else "waiting",
                 known.as_of,

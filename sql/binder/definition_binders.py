@@ -36,6 +36,7 @@ from sql.binder.ddl.sources import (
 )
 from sql.binder.ddl.views import create_view
 from sql.binder.session.meridian_statements import (
+    advance_read_hold,
     advance_timeline,
     create_read_hold,
     create_table_in,
@@ -49,6 +50,7 @@ from sql.binder.session.stored_settings import set_for_database, set_for_role
 from sql.binder.session.subscribe import copy_subscription, subscribe
 from sql.binder.state import Binding
 from sql.parser.meridian_nodes import (
+    AdvanceReadHoldNode,
     AdvanceTimelineNode,
     AlterSourceNode,
     CopySubscribeNode,
@@ -110,6 +112,7 @@ DEFINITION_BINDERS: Final[Mapping[type, Callable[[Binding, Node], BoundStatement
     AdvanceTimelineNode: advance_timeline,
     CreateTableInNode: create_table_in,
     CreateReadHoldNode: create_read_hold,
+    AdvanceReadHoldNode: advance_read_hold,
     DropReadHoldNode: drop_read_hold,
     OptimizeNode: optimize,
     SubscribeNode: subscribe,

@@ -16,6 +16,7 @@ from ingest.reader import (
     ChangeRow,
     Position,
     ReadLimits,
+    SourceProgress,
     SourceReader,
     UpstreamColumn,
     UpstreamTable,
@@ -88,7 +89,7 @@ async def read_from(
 ) -> tuple[Rows, list[Position]]:
     """Everything behind a position, by table, and the positions of the batches."""
     reader = place.make()
-    await reader.start(after, place.tables)
+    await start(reader, place, after)
     rows: Rows = []
     positions: list[Position] = []
     idle = 0
@@ -104,11 +105,17 @@ async def read_from(
 
 async def beginning(place: Place) -> Position:
     reader = place.make()
-    position = await reader.prepare(place.tables)
+    progress = await reader.prepare(place.tables)
     async for found in reader.snapshot():
         pytest.fail(f"{found} is there before the first change")
     await reader.close()
-    return position
+    return progress.position
+
+
+async def start(reader: SourceReader, place: Place, after: Position) -> None:
+    """As a source does that was read up to there."""
+    identity = (await reader.inspect()).identity
+    assert await reader.start(SourceProgress(after, identity), place.tables) == identity
 
 
 def by_table(rows: Rows) -> Mapping[str, list[ChangeRow]]:
@@ -154,7 +161,7 @@ async def test_positions_only_advance(place: Place) -> None:
 async def test_the_newest_position_covers_what_is_there(place: Place) -> None:
     _, positions = await read_from(place, await beginning(place), LARGE)
     reader = place.make()
-    await reader.start(await beginning(place), place.tables)
+    await start(reader, place, await beginning(place))
     await asyncio.sleep(0.01)
     assert (await reader.newest())["offset"] >= positions[-1]["offset"]
 

@@ -9,8 +9,10 @@ from coordinator.core.settings import CoreSettings
 from coordinator.driver.driver import Driver
 from coordinator.driver.sources import MakeReader
 from coordinator.driver.timelines import Timelines
+from coordinator.execution.change_streams.shared_steps import SharedSteps
 from coordinator.server.recovery import recover_timelines
 from sql.catalog.catalog import Catalog, Timeline
+from sql.statements.bound import Subscribe
 from storage.clock import DoubtingClock
 from storage.errors import Corrupt, Determinate, Fatal, Fenced, StorageError
 from storage.object_store import ObjectStore
@@ -78,6 +80,9 @@ class Server:
         self._driver: Timelines | None = None
         self._stash: FaultyStash | None = None
         self.key_index: KeyIndex | None = None
+        self.told = SharedSteps()
+        self.statements: dict[tuple[int, bool], Subscribe] = {}
+        """Of followers, by the table that each has: those of one are told alike."""
         self._readers = readers
 
     @property

@@ -18,17 +18,18 @@ import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-import pyarrow as pa
-
 from coordinator.driver.sources import MakeReader
 from ingest.reader import (
     ChangeKind,
     Position,
     ReaderFailure,
     ReadLimits,
+    SnapshotPart,
     SourceBatch,
+    SourceProgress,
     Upstream,
     UpstreamChange,
+    UpstreamIdentity,
     UpstreamTable,
 )
 from sql.catalog.objects import SourceDefinition
@@ -36,6 +37,7 @@ from storage.errors import StorageError
 from tests.resilience.history.events import Add, Recorder
 
 OFFSET = "offset"
+IDENTITY: UpstreamIdentity = {"log": "1"}
 SCRIPTED = "scripted"
 """The kind of upstream that a source of the simulation names."""
 
@@ -115,24 +117,27 @@ class ScriptedReader:
     async def inspect(self) -> Upstream:
         """See SourceReader."""
         await self._may_fail("before source.inspect")
-        return Upstream({"log": "1"}, ())
+        return Upstream(IDENTITY, ())
 
-    async def prepare(self, _tables: Sequence[UpstreamTable]) -> Position:
+    async def prepare(self, _tables: Sequence[UpstreamTable]) -> SourceProgress:
         """See SourceReader."""
         await self._may_fail("before source.prepare")
-        return {OFFSET: 0}
+        return SourceProgress({OFFSET: 0}, IDENTITY)
 
-    async def snapshot(self) -> AsyncIterator[tuple[str, pa.RecordBatch]]:
+    async def snapshot(self) -> AsyncIterator[SnapshotPart]:
         """Nothing is there before the log."""
-        nothing: tuple[tuple[str, pa.RecordBatch], ...] = ()
+        nothing: tuple[SnapshotPart, ...] = ()
         for each in nothing:
             yield each
 
-    async def start(self, after: Position, _tables: Sequence[UpstreamTable]) -> None:
+    async def start(
+        self, progress: SourceProgress, _tables: Sequence[UpstreamTable]
+    ) -> UpstreamIdentity:
         """See SourceReader."""
         await self._may_fail("before source.start")
-        self._next, self._started = after[OFFSET], True
+        self._next, self._started = progress.position[OFFSET], True
         self._check_not_forgotten()
+        return IDENTITY
 
     async def read(self, limits: ReadLimits) -> SourceBatch:
         """See SourceReader; sometimes it stalls."""

@@ -73,6 +73,7 @@ class Tally:
     heard: int = 0
     progressed: int = 0
     followed_up_to: int = 0
+    fetches: int = 0
     fed: int = 0
     locked: int = 0
     waited: int = 0
@@ -83,6 +84,8 @@ class Tally:
     dropped: int = 0
     doubted: int = 0
     accepted: int = 0
+    attached: int = 0
+    read_stored: int = 0
 
 
 class World:

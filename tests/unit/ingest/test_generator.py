@@ -3,8 +3,10 @@
 import asyncio
 from collections import Counter
 
+import pytest
+
 from ingest.generator import GeneratorOptions, GeneratorReader, generated_row
-from ingest.reader import ReadLimits
+from ingest.reader import ReaderFailure, ReadLimits, SourceProgress
 
 AUCTION = GeneratorOptions("auction", rate=10, seed=3)
 
@@ -45,10 +47,26 @@ def test_at_follows_the_rate() -> None:
     assert ats == [946_684_800_000_000 + step * 250_000 for step in range(5)]
 
 
+async def _start(reader: GeneratorReader, offset: int) -> None:
+    identity = (await reader.inspect()).identity
+    await reader.start(SourceProgress({"offset": offset}, identity), ())
+
+
+def test_another_generator_is_another_upstream() -> None:
+    async def run() -> None:
+        reader = GeneratorReader(GeneratorOptions("counter", rate=1))
+        progress = await reader.prepare(())
+        with pytest.raises(ReaderFailure, match="other rows") as failure:
+            await GeneratorReader(GeneratorOptions("counter", rate=2)).start(progress, ())
+        assert failure.value.broken
+
+    asyncio.run(run())
+
+
 def test_a_row_that_is_not_due_is_not_given() -> None:
     async def run() -> tuple[int, int]:
         reader = GeneratorReader(GeneratorOptions("counter", rate=1))
-        await reader.start({"offset": 5}, ())
+        await _start(reader, 5)
         first = await reader.read(ReadLimits(wait_ms=1))
         second = await reader.read(ReadLimits(wait_ms=1))
         return first.upto["offset"], second.upto["offset"]
@@ -60,7 +78,7 @@ def test_it_ends_at_the_most() -> None:
     async def run() -> int:
         options = GeneratorOptions("counter", rate=1_000_000, rows_max=7)
         reader = GeneratorReader(options)
-        await reader.start({"offset": 0}, ())
+        await _start(reader, 0)
         for _ in range(3):
             batch = await reader.read(ReadLimits(wait_ms=2))
         return batch.upto["offset"]
