@@ -28,7 +28,7 @@ class Unchanged(Enum):
 
 UNCHANGED: Final = Unchanged.UNCHANGED
 
-ChangeRow: TypeAlias = "tuple[Value | Unchanged, ...]"
+ChangeRow: TypeAlias = tuple["Value | Unchanged", ...]
 """A row in the order of its table's columns, as `UpstreamTable` has them."""
 
 

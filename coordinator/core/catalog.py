@@ -61,6 +61,7 @@ from sql.catalog.catalog import (
 from sql.catalog.objects import (
     EXTENSION_SPACE,
     RELATION_SPACE,
+    SOURCE_SPACE,
     TYPE_SPACE,
     CatalogObject,
     Comment,
@@ -300,9 +301,9 @@ def is_look_up_current(catalog: Catalog, name: NameDependency) -> bool:
         return (0 if name.schema in catalog.schemas else None) == name.oid
     if name.space == TYPE_SPACE:
         return type_dependency_state(catalog.type_named(name.schema, name.name)) == name.oid
-    if name.space == EXTENSION_SPACE:
+    if name.space in (EXTENSION_SPACE, SOURCE_SPACE):
         found = catalog.objects.get((name.space, name.schema, name.name))
-        return found is not None and found.oid == name.oid
+        return (None if found is None else found.oid) == name.oid
     key = name.schema, name.name
     thing = catalog.tables.get(key) or catalog.relation(*key)
     if thing is None or thing.oid != name.oid:

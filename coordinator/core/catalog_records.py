@@ -50,7 +50,7 @@ from sql.catalog.catalog import (
     Table,
     Timeline,
 )
-from sql.catalog.objects import Comment, Domain, ExactView, StoredQuery
+from sql.catalog.objects import Comment, Domain, ExactView, Feed, StoredQuery
 from sql.catalog.stored_settings import SettingScope
 from sql.types.sql_type import Interval, SqlType, Value
 
@@ -168,6 +168,7 @@ def _encode_table(table: Table) -> dict[str, Json]:
         "unlogged": table.unlogged,
         "unique_indexes": table.unique_indexes,
         "query": None if table.query is None else asdict(table.query),
+        **({} if table.feed is None else {"feed": asdict(table.feed)}),
     }
 
 
@@ -211,7 +212,15 @@ def _decode_table(record: Mapping[str, Json]) -> Table:
         unlogged=bool(record.get("unlogged", False)),
         unique_indexes=tuple(cast("Sequence[int]", record.get("unique_indexes", ()))),
         query=_decode_query(record.get("query")),
+        feed=_decode_feed(record.get("feed")),
     )
+
+
+def _decode_feed(record: Json) -> Feed | None:
+    if record is None:
+        return None
+    body = _object(record)
+    return Feed(_integer(body["source"]), _text(body["reference"]))
 
 
 def _decode_query(record: Json) -> StoredQuery | None:

@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from coordinator.core.change_streams.steps import SubscriptionId
 from coordinator.core.messages import CatalogChange, ConnectionId, ReplyValue, RequestId
+from coordinator.core.sources.effects import SourceEffect
 from coordinator.core.transactions import StagedFiles
 from sql.catalog.catalog import Catalog
 from storage.commit import Commit
@@ -172,4 +173,5 @@ Effect: TypeAlias = (
     | RewriteFiles
     | VacuumShard
     | ForgetShards
+    | SourceEffect
 )

@@ -1,6 +1,7 @@
 """A group in the making: which members it has so far, and what they write.
 
-    queue ─▶ in order: transactions (`group_commit.py`), short writes ─▶ at the end: inserts
+    queue ─▶ in order: transactions (`group_commit.py`), short writes
+          ─▶ at the end: inserts, batches of sources
 
 The invariants are those of `group_commit.py`.
 """
@@ -25,6 +26,7 @@ from coordinator.core.not_null_check import table_not_null_refusal
 from coordinator.core.recent_writes import committed_writes
 from coordinator.core.short_writes.by_key import CannotEvaluate, WriteAnswer, returned_rows
 from coordinator.core.short_writes.gathered import GATHER_WORK_MAX, ShortWritesOfGroup
+from coordinator.core.sources.batches import PendingBatch
 from coordinator.core.stale_definitions import (
     stale_name_refusal,
     stale_refusal,
@@ -54,6 +56,7 @@ class Gathering:
     notifying: list[Transaction] = field(default_factory=list[Transaction])
     nbytes: int = 0
     inserts: list[PendingInsert] = field(default_factory=list[PendingInsert])
+    fed: list[PendingBatch] = field(default_factory=list[PendingBatch])
     answers: dict[RequestId, WriteAnswer] = field(default_factory=dict[RequestId, WriteAnswer])
     verdicts: dict[tuple[int, int], Refused | None] = field(
         default_factory=dict[tuple[int, int], Refused | None]
@@ -65,7 +68,7 @@ class Gathering:
 
     def has_room(self, members_max: int, bytes_max: int) -> bool:
         """False if the next member must wait for the next group."""
-        count = len(self.members) + len(self.inserts)
+        count = len(self.members) + len(self.inserts) + len(self.fed)
         return count < members_max and self.nbytes < bytes_max and self.short.work < GATHER_WORK_MAX
 
     def wait(self, pending: GroupMember) -> None:
@@ -121,6 +124,31 @@ def admit_inserts(group: Gathering) -> None:
             group.refused.append((pending, verdict))
     for shard, inserts in accepted.items():
         _add_inserts(group, shard, inserts)
+
+
+def admit_batches(group: Gathering) -> None:
+    """All batches of sources: they conflict with nobody, but may be of old definitions (F5)."""
+    wanted, group.fed = group.fed, []
+    for pending in wanted:
+        refused = _batch_refusal(group, pending)
+        if refused is not None:
+            group.refused.append((pending, refused))
+            continue
+        group.members.append(pending)
+        group.fed.append(pending)
+        group.leave_views(pending.tables())
+        for shard, batch in pending.writes.items():
+            group.batches.setdefault(shard, []).append(batch)
+            state = group.recent.shards.get(shard)
+            group.recent.ahead.add(shard, state, batch, committed_writes(batch, ()))
+
+
+def _batch_refusal(group: Gathering, pending: PendingBatch) -> Refused | None:
+    if not pending.is_current(group.catalog):
+        return stale_refusal("a source or what it feeds was changed")
+    written = (table for table in pending.fed if table.shard in pending.writes)
+    found = (fenced_table_refusal(table, group.recent.shards) for table in written)
+    return next((refused for refused in found if refused is not None), None)
 
 
 def admit_change(group: Gathering, pending: PendingChange, *, goes_again: bool) -> None:

@@ -33,6 +33,7 @@ from coordinator.core.locking.modes import LockMode, LockTag, LockWait, RowTag
 from coordinator.core.notifications.changes import NotificationChanges, TakenNotifications
 from coordinator.core.predicates import ReadPredicate
 from coordinator.core.short_writes.by_key import RowValues, WriteByKey
+from coordinator.core.sources.completions import SourceMessage
 from sql.catalog.acl import ObjectPrivileges
 from sql.catalog.catalog import Catalog, NameDependency, ReadHold, Table, Timeline
 from sql.catalog.objects import CatalogObject, Comment, ExactView, Subject
@@ -657,7 +658,7 @@ Message: TypeAlias = (
     | AbortTransaction | NewTableId | CeilingPersisted | CeilingFailed | GroupCommitted
     | GroupPassed | GroupFailed | CutFlushed | Tidied | Tick | Disconnected | ShutDown | Optimize
     | Vacuum | FilesRewritten | Vacuumed | Forgotten | ShardDamaged
-    | BeginSubscription | TakeStep | MoveSubscription | Unsubscribe
+    | BeginSubscription | TakeStep | MoveSubscription | Unsubscribe | SourceMessage
 )  # fmt: skip
 
 

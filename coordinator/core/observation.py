@@ -16,6 +16,8 @@ from coordinator.core.messages import ConnectionId, TransactionId
 from coordinator.core.oracle import Oracle
 from coordinator.core.own_writes import OwnWrites
 from coordinator.core.read_holds import ReadHolds
+from coordinator.core.sources.observed import ObservedSource, observed_sources
+from coordinator.core.sources.running import RunningSources
 from coordinator.core.timestamps import Determination
 from coordinator.core.transactions import Transaction
 from coordinator.core.validation import ValidationCounts
@@ -119,6 +121,7 @@ class ObservedTimeline:
     lock_waits: int = 0
     """Requests for locks that had to wait, since the start."""
     subscriptions: tuple[ObservedSubscription, ...] = ()
+    sources: tuple[ObservedSource, ...] = ()
     clock: ClockState = field(default_factory=ClockState)
     """The driver's, which it feeds the core's time from."""
     flushing: bool = False
@@ -152,6 +155,7 @@ def observed_timeline(
     counts: ValidationCounts,
     locks: LockTable,
     subscriptions: Subscriptions,
+    sources: RunningSources,
     *,
     flushing: bool,
     job: tuple[str, ShardId] | None,
@@ -174,6 +178,7 @@ def observed_timeline(
         tuple(_locks(locks)),
         locks.waits,
         tuple(map(_subscription, subscriptions)),
+        observed_sources(sources),
         flushing=flushing,
         maintaining=None if job is None else ObservedMaintenance(*job),
     )

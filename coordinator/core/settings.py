@@ -56,6 +56,9 @@ class CoreSettings:
     """How far a subscriber may be behind before it is ended with 53400; None: as far as its table
     keeps history. Larger: slow readers keep more files and versions."""
 
+    source_retry_max_us: int = 30_000_000
+    """Between two attempts of a source whose upstream does not answer. Larger: it goes on later."""
+
     compaction: CompactionLimits = field(default_factory=CompactionLimits)
     """Which files are rewritten by themselves."""
 

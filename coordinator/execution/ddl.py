@@ -29,6 +29,7 @@ from coordinator.execution.context import Done, Execution
 from coordinator.execution.dml.computed_keys import check_unique_rows
 from coordinator.execution.dml.deferred_constraints import check_no_pending_checks
 from coordinator.execution.grant import role_changes, with_owners
+from coordinator.execution.sources.definitions import check_feeds, created_by_source
 from coordinator.execution.spill import write_rows
 from coordinator.execution.time_value import time_value
 from coordinator.pgwire.messages import Severity
@@ -69,6 +70,7 @@ from sql.statements.ddl import (
     Redefinition,
 )
 from sql.statements.runtime_parameters import RowDefault
+from sql.statements.sources import CreateFedTables, CreateSource
 from sql.statements.timelines import (
     AdvanceReadHold,
     AdvanceTimeline,
@@ -86,6 +88,7 @@ async def execute_definition(execution: Execution, statement: Definition, tag: s
     """Buffer the DDL; it is part of the commit like any write."""
     execution.transaction.check_writable(tag)
     _check_unused(execution, statement)
+    check_feeds(execution, statement)
     changes = _with_schema(execution, await _changes(execution, statement))
     if changes:
         _buffer(execution, changes)
@@ -201,6 +204,14 @@ async def _changes(execution: Execution, statement: Definition) -> list[CatalogC
             return _dropped_schemas(execution, statement)
         case AlterTable():
             return await _altered(execution, statement)
+        case CreateSource(exists=True, source=source):
+            _skipping(execution, "42710", f'source "{source.name}" already exists')
+            return []
+        case CreateFedTables(exists=str(name)):
+            _skipping(execution, "42P07", f'relation "{name}" already exists')
+            return []
+        case CreateSource() | CreateFedTables():
+            return await created_by_source(execution, statement)
         case CreateTimeline() | DropTimeline():
             return await _timelines(execution, statement)
         case CreateReadHold() | AdvanceReadHold() | DropReadHold():
@@ -305,7 +316,7 @@ async def _objects(execution: Execution, statement: ChangeObjects) -> list[Catal
     changes: list[CatalogChange] = [PutTable(change.after) for change in statement.tables]
     batches = await rewrite_tables(execution, statement.rewritings)
     changes += [PutTable(item.change.after) for item in statement.rewritings]
-    changes += [RemoveTable(table) for table in statement.dropped_tables]
+    changes += _dropped(execution, statement.dropped_tables)
     changes += _removed(execution, statement.dropped)
     for thing in statement.objects:
         changes.append(PutObject(await _begun(execution, thing, statement.fresh)))

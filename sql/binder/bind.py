@@ -102,6 +102,7 @@ from sql.statements.session import (
     TransactionVerb,
     Unlisten,
 )
+from sql.statements.sources import CreateFedTables, CreateSource
 from sql.statements.timelines import (
     AdvanceReadHold,
     AdvanceTimeline,
@@ -401,6 +402,7 @@ _TAGS: Final[dict[type, str]] = {
     Notify: "NOTIFY",
     Explain: "EXPLAIN",
     ExplainTimestamp: "EXPLAIN",
+    CreateSource: "CREATE SOURCE",
     CreateTimeline: "CREATE TIMELINE",
     DropTimeline: "DROP TIMELINE",
     AdvanceTimeline: "ADVANCE TIMELINE",
@@ -435,6 +437,8 @@ def _tag(bound: BoundStatement) -> str:
         case Discard():
             return _DISCARD_TAGS.get(bound.what, f"DISCARD {bound.what.upper()}")
         case AlterTable() | ChangeObjects() | ChangePrivileges() | CreateObject():
+            return bound.tag
+        case CreateFedTables():
             return bound.tag
         case MaintenanceStatement():
             return bound.kind.value

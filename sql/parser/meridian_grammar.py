@@ -11,6 +11,7 @@
     OPTIMIZE relation
     SUBSCRIBE .., COPY (SUBSCRIBE ..) .. (`subscribe_grammar.py`)
     DECLARE .. CURSOR FOR SUBSCRIBE .., FETCH .. WITH (timeout = ..) (`cursor_grammar.py`)
+    CREATE SOURCE .. and its kin (`source_grammar.py`)
 
 It is tried only on a statement that PostgreSQL's grammar refuses, so that valid PostgreSQL keeps
 its meaning. The PostgreSQL parts inside such a statement are given to PostgreSQL's parser, with
@@ -42,6 +43,7 @@ from sql.parser.meridian_nodes import (
     OptimizeNode,
     ParsedPart,
 )
+from sql.parser.source_grammar import source_statement
 from sql.parser.subscribe_grammar import SubscribeParts, copy_subscribe, subscribe_statement
 from sql.parser.syntax import Node, is_a
 from sql.parser.token_cursor import (
@@ -75,6 +77,9 @@ def parse_meridian_statement(text: str, start: int, end: int) -> MeridianStateme
     for words, production in _PRODUCTIONS:
         if cursor.accept(*words):
             return MeridianStatement(production(cursor))
+    of_source = source_statement(cursor)
+    if of_source is not None:
+        return MeridianStatement(of_source)
     return _explain_timestamp(cursor) or _create_table_in(cursor) or _subscribe(cursor)
 
 

@@ -165,10 +165,76 @@ class ArgumentNode:
     number: int
 
 
+@dataclass(frozen=True, slots=True)
+class SourceOption:
+    """An option of a source, and its offset from 1."""
+
+    name: str
+    value: int
+    place: int
+
+
+@dataclass(frozen=True, slots=True)
+class CreateSourceNode:
+    """CREATE SOURCE [IF NOT EXISTS] name FROM GENERATOR kind [(options)]."""
+
+    name: tuple[Identifier, ...]
+    kind: str
+    options: tuple[SourceOption, ...] = ()
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AlterSourceNode:
+    """ALTER SOURCE name {PAUSE | RESUME}."""
+
+    name: tuple[Identifier, ...]
+    paused: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DropSourceNode:
+    """DROP SOURCE [IF EXISTS] name, .. [CASCADE]."""
+
+    names: tuple[tuple[Identifier, ...], ...]
+    missing_ok: bool = False
+    cascade: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTableFromNode:
+    """CREATE TABLE [IF NOT EXISTS] name FROM SOURCE source [(REFERENCE 'reference')]."""
+
+    name: tuple[Identifier, ...]
+    source: tuple[Identifier, ...]
+    reference: str | None = None
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTablesFromNode:
+    """CREATE TABLES FROM SOURCE source [IN SCHEMA schema]."""
+
+    source: tuple[Identifier, ...]
+    schema: Identifier | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DetachSourceNode:
+    """ALTER TABLE table DETACH SOURCE."""
+
+    table: tuple[Identifier, ...]
+
+
+SourceNode: TypeAlias = (
+    CreateSourceNode | AlterSourceNode | DropSourceNode | CreateTableFromNode
+    | CreateTablesFromNode | DetachSourceNode
+)  # fmt: skip
 MeridianNode: TypeAlias = (
     CreateTimelineNode | DropTimelineNode | AdvanceTimelineNode | CreateTableInNode
     | CreateReadHoldNode | DropReadHoldNode | ExplainTimestampNode | OptimizeNode | ArgumentNode
     | SubscribeNode | CopySubscribeNode | DeclareSubscribeNode | FetchWaitNode | AdvanceReadHoldNode
+    | SourceNode
 )  # fmt: skip
 
 
@@ -194,4 +260,8 @@ def parsed_parts(node: MeridianNode) -> Sequence[ParsedPart]:
         case CopySubscribeNode() | DeclareSubscribeNode():
             return parsed_parts(node.subscribe)
         case CreateTimelineNode() | DropTimelineNode() | DropReadHoldNode() | FetchWaitNode():
+            return ()
+        case CreateSourceNode() | AlterSourceNode() | DropSourceNode() | DetachSourceNode():
+            return ()
+        case CreateTableFromNode() | CreateTablesFromNode():
             return ()

@@ -64,6 +64,7 @@ from sql.statements.session import (
     ShowVariable,
     TransactionControl,
 )
+from sql.statements.sources import CreateFedTables, CreateSource
 from sql.statements.timelines import (
     AdvanceReadHold,
     AdvanceTimeline,
@@ -450,7 +451,7 @@ class EmptyStatement:
 Definition: TypeAlias = (
     CreateTable | DropTable | CreateSchema | DropSchema | AlterTable | CreateTimeline
     | DropTimeline | CreateReadHold | AdvanceReadHold | DropReadHold | CreateSequence
-    | ChangeObjects | CreateObject | ChangePrivileges
+    | ChangeObjects | CreateObject | ChangePrivileges | CreateSource | CreateFedTables
 )  # fmt: skip
 UtilityStatement: TypeAlias = (
     Definition | AdvanceTimeline | CopyIn | CopyOut | CreateTableAs | Explain | ExplainTimestamp

@@ -17,6 +17,7 @@ from pglast import ast
 from pglast.enums import BoolExprType, BoolTestType, MinMaxOp, NullTestType, SQLValueFunctionOp
 
 from sql.binder.expressions import sql_json
+from sql.binder.expressions.alike_comparisons import ALIKE_MIN, AlikeComparisons
 from sql.binder.expressions.arrays import array_constructor, array_subscript, cast_constructor
 from sql.binder.expressions.calls import cannot_cast
 from sql.binder.expressions.catalog_casts import as_held, cast_to_catalog_type
@@ -330,8 +331,13 @@ def _logical(binding: Binding, scope: Scope, node: Node) -> Expr:
             return negated
         return Logical(op, (condition(binding, scope, node.args[0], word),), BOOL)
     parts: list[Expr] = []
+    alike = AlikeComparisons() if len(node.args) >= ALIKE_MIN else None
     for arg in node.args:
-        part = condition(binding, scope, arg, word)
+        part = None if alike is None else alike.bound(arg)
+        if part is None:
+            part = condition(binding, scope, arg, word)
+            if alike is not None:
+                alike.note(arg, part)
         # Long chains stay flat, however they were nested in the text.
         if isinstance(part, Logical) and part.op is op:
             parts.extend(part.args)

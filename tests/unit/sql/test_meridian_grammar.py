@@ -16,6 +16,8 @@ from tests.unit.sql.described import context
 STARTS = [
     "create timeline", "drop timeline", "advance timeline", "create read hold", "drop read hold",
     "explain timestamp for", "explain (format json) timestamp for", "optimize",
+    "create source", "alter source", "drop source", "create tables from source",
+    "create table x from source", "alter table t detach source", "create connection",
     "create table x (a int)", "select 1", "begin", "vacuum", "analyze", "alter table t",
     "advance read hold", "subscribe", "declare x cursor for", "declare x no scroll cursor for tail",
     "fetch", "fetch 1 x with",
@@ -25,6 +27,8 @@ WORDS = [
     "timeline", "as", "of", "at least", "for", "select a from t", "table t", "t", "1", "$1", "'x'",
     "now()", "(", ")", ",", ";", "--c\n", "/* c */", "u&\"d\\0061t\"", "é", "explain", "timestamp",
     "(timeout '1s')", "scroll", "cursor", "subscribe", "with", "timeout", "all", "from",
+    "generator", "counter", "auction", "max rows 1", "seed 2", "pause", "resume", "cascade",
+    "source", "reference", "detach", ".",
     "with (history = '1 day')", "rename to y", "set (history = 1)", "null", "-", "::int8",
 ]  # fmt: skip
 

@@ -399,7 +399,7 @@ def test_catalog_writes_stay_out_of_our_collections() -> None:
     async def story() -> None:
         _, txns = await fresh()
         stray = (Put("txns", "upper", b""),)
-        await txns.commit_at(Commit(Timestamp(1), Token("a"), {}, catalog=stray))
+        await txns.commit_at(Commit(Timestamp(1), Token("a"), {}, records=stray))
 
     with pytest.raises(AssertionError, match="belongs to the txns shard"):
         run(story())
