@@ -9,7 +9,9 @@ from decimal import Decimal
 from typing import TypeAlias, cast
 
 from coordinator.core.messages import (
+    AttachView,
     CatalogChange,
+    LeaveView,
     PutComment,
     PutObject,
     PutPrivileges,
@@ -48,7 +50,7 @@ from sql.catalog.catalog import (
     Table,
     Timeline,
 )
-from sql.catalog.objects import Comment, Domain, Feed, StoredQuery
+from sql.catalog.objects import Comment, Domain, ExactView, Feed, StoredQuery
 from sql.catalog.stored_settings import SettingScope
 from sql.types.sql_type import Interval, SqlType, Value
 
@@ -89,6 +91,11 @@ def encode_change(change: CatalogChange) -> dict[str, Json]:
             return {"put_read_hold": {"name": hold.name, "timeline": hold.timeline, "ts": hold.ts}}
         case RemoveReadHold(name=name):
             return {"remove_read_hold": name}
+        case AttachView(oid=oid, view=view):
+            rests = sorted(view.inputs), sorted(view.definitions)
+            return {"attach_view": [oid, *rests, view.computed_at]}
+        case LeaveView(oid=oid):
+            return {"leave_view": oid}
 
 
 def decode_change(record: Mapping[str, Json]) -> CatalogChange:
@@ -130,6 +137,13 @@ def decode_change(record: Mapping[str, Json]) -> CatalogChange:
             return PutReadHold(_decode_hold(_object(body)))
         case "remove_read_hold":
             return RemoveReadHold(_text(body))
+        case "attach_view":
+            oid, inputs, definitions, ts = cast(
+                "tuple[int, Sequence[int], Sequence[int], int]", body
+            )
+            return AttachView(oid, ExactView(frozenset(inputs), frozenset(definitions), ts))
+        case "leave_view":
+            return LeaveView(_integer(body))
         case _:
             raise AssertionError(f"K3: unknown catalog record {kind}")
 
@@ -225,6 +239,7 @@ def _decode_query(record: Json) -> StoredQuery | None:
         ),
         tuple((oid, number) for oid, number in uses),
         bool(body["is_populated"]),
+        bool(body.get("on_commit", False)),
     )
 
 

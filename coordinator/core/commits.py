@@ -22,6 +22,7 @@ from coordinator.core.effects import (
     RemoveStaged,
     Reply,
     WakeListeners,
+    WakeViewCatchUp,
 )
 from coordinator.core.group_commit import GatheredMembers, Group
 from coordinator.core.group_members import (
@@ -221,6 +222,8 @@ def _group_committed(core: CoreState, token: Token, now: Timestamp) -> list[Effe
         end_altered(core, group.changes, ts)
         sources_altered(core, group.changes)
         effects.append(PublishCatalog(group.changes, group.catalog))
+        if group.catalog.named_tables.materialized:
+            effects.append(WakeViewCatchUp())
     for shard, batch in group.commit.batches.items():
         before = core.shards[shard]
         after = before.committed(ts, batch)

@@ -80,6 +80,13 @@ class StopSubscribers:
 
 
 @dataclass(frozen=True, slots=True)
+class WakeViewCatchUp:
+    """Tell catch-up that definitions or exact intervals of views have changed. Ends here; it looks
+    at the newest catalog, and attaches by a commit like any other.
+    """
+
+
+@dataclass(frozen=True, slots=True)
 class FlushCut:
     """Write each shard's tail up to the cut as one Delta version. Ends in CutFlushed.
 
@@ -159,6 +166,7 @@ Effect: TypeAlias = (
     | WakeListeners
     | WakeSubscribers
     | StopSubscribers
+    | WakeViewCatchUp
     | FlushCut
     | Tidy
     | RemoveStaged

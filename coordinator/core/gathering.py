@@ -6,7 +6,7 @@
 The invariants are those of `group_commit.py`.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -17,6 +17,7 @@ from coordinator.core.messages import (
     Blocked,
     CatalogChange,
     ConnectionId,
+    LeaveView,
     Refused,
     RefusedReason,
     RequestId,
@@ -33,6 +34,7 @@ from coordinator.core.stale_definitions import (
 )
 from coordinator.core.transactions import Transaction
 from coordinator.core.validation import RecentHistory
+from coordinator.core.views.exactness import views_left_behind, without_exactness
 from sql.catalog.catalog import Catalog, NameDependency, Table
 from storage.batch import WriteBatch
 from storage.types import ShardId
@@ -88,6 +90,15 @@ class Gathering:
         """Whether one of its own session has left before it (G7)."""
         return pending.owner in self.left_sessions and not isinstance(pending, PendingCommit)
 
+    def leave_views(self, written: Collection[int], changes: Iterable[CatalogChange] = ()) -> None:
+        """A member is admitted: the views over what it changes are behind (V2 of `views`)."""
+        if not self.catalog.exact_views:
+            return
+        left = views_left_behind(self.catalog, written, changes)
+        if left:
+            self.catalog = without_exactness(self.catalog, left)
+            self.changes.extend(map(LeaveView, left))
+
     def definition_verdict(self, table: Table, names: Collection[NameDependency]) -> Refused | None:
         """The verdict on what a write without a transaction is bound to."""
         # They are of one catalog until somebody changes it.
@@ -125,6 +136,7 @@ def admit_batches(group: Gathering) -> None:
             continue
         group.members.append(pending)
         group.fed.append(pending)
+        group.leave_views(pending.tables())
         for shard, batch in pending.writes.items():
             group.batches.setdefault(shard, []).append(batch)
             state = group.recent.shards.get(shard)
@@ -158,6 +170,8 @@ def admit_change(group: Gathering, pending: PendingChange, *, goes_again: bool) 
         group.block(pending, done)
         return
     group.members.append(pending)
+    if done:
+        group.leave_views(pending.tables())
     group.answers[pending.request] = WriteAnswer(len(done), returned_rows(done))
     group.nbytes += change.nbytes
 
@@ -180,6 +194,7 @@ def _add_inserts(group: Gathering, shard: ShardId, inserts: Sequence[PendingInse
     batch = _batch_of(inserts)
     if isinstance(batch, WriteBatch):
         group.members.extend(inserts)
+        group.leave_views(inserts[0].tables())
         group.batches.setdefault(shard, []).append(batch)
         state = group.recent.shards.get(shard)
         group.recent.ahead.add(shard, state, batch, committed_writes(batch, ()))

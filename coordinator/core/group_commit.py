@@ -76,6 +76,7 @@ from coordinator.core.validation import (
     RecentHistory,
     ValidationCounts,
     WritesAhead,
+    behind_refusal,
     concurrent_update_refusal,
     conflict_refusal,
     fenced_writes_refusal,
@@ -309,7 +310,7 @@ class GatheredMembers:
     def is_durable(self) -> bool:
         """Whether the group must go through the txns shard (G6)."""
         # What an insert and a delete of one group come to is nothing, yet they have written.
-        return bool(self.batches or self.fed) or any(
+        return bool(self.batches or self.fed or self.changes) or any(
             m.txn.is_write() if isinstance(m, PendingCommit) else self.has_changed(m.request)
             for m in self.members
         )
@@ -372,6 +373,7 @@ def _admit(group: Gathering, pending: PendingCommit) -> None:
     verdict = (
         stale_tables_refusal(txn, catalog)
         or stale_name_refusal(txn.look_ups, group.catalog)
+        or behind_refusal(txn, group.catalog)
         or conflict_refusal(txn, writes, group.recent)
         or fenced_writes_refusal(txn, shards, writes)
         or not_null_refusal(_defined(txn, catalog), writes)
@@ -389,6 +391,8 @@ def _admit(group: Gathering, pending: PendingCommit) -> None:
         group.nbytes += batch.nbytes
         entry = committed_writes(batch, txn.replaced.get(shard, ()))
         group.recent.ahead.add(shard, shards.get(shard), batch, entry)
+    if catalog.exact_views:
+        group.leave_views(pending.tables(), txn.changes)
 
 
 def _defined(txn: Transaction, catalog: Catalog) -> Iterable[Table]:

@@ -42,6 +42,7 @@ from coordinator.core.effects import (
     Tidy,
     WakeListeners,
     WakeSubscribers,
+    WakeViewCatchUp,
 )
 from coordinator.core.locking.modes import AdvisoryTag, LockMode, LockTag, LockWait
 from coordinator.core.messages import (
@@ -203,6 +204,8 @@ class Driver:
         self._sequences = SequenceValues(stash, epoch)
         self._numbers = itertools.count((epoch << TRANSACTION_NUMBER_BITS) + 1)
         self.on_catalog: Callable[[PublishCatalog], None] = lambda _: None
+        self.on_views: Callable[[], None] = lambda: None
+        """Told that definitions or exact intervals of materialized views have changed."""
 
     @property
     def core(self) -> Core:
@@ -285,6 +288,8 @@ class Driver:
                 self._spawn(self._committing.confirm_group(effect.token))
             case WakeListeners():
                 self.notifications.wake(effect.owners)
+            case WakeViewCatchUp():
+                self.on_views()
             case WakeSubscribers():
                 self._subscribers.wake(effect.subscriptions)
             case StopSubscribers():

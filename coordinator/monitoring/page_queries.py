@@ -38,7 +38,7 @@ LEFT JOIN pg_stat_all_tables s ON s.schemaname = f.table_schema AND s.relname = 
 ORDER BY u.bytes DESC NULLS LAST, f.table_schema, f.table_name LIMIT 200""",
     "locks": """\
 SELECT /* page */ pid, locktype AS type, relation::regclass::text AS relation, mode, granted
-FROM pg_locks ORDER BY granted, pid LIMIT 200""",
+FROM pg_locks WHERE pid <> pg_backend_pid() ORDER BY granted, pid LIMIT 200""",
     "subscriptions": """\
 SELECT /* page */ id, pid, table_schema AS schema, table_name AS name, timeline, state, position_at
 FROM meridian.subscriptions ORDER BY id LIMIT 200""",

@@ -294,6 +294,7 @@ async def _run(
             )
             signals.reload = server.access.reload
             await server.accept(group, services)
+            timelines.system.on_views = server.views_changed
             signals.starting = None
             watchdog.start()
             jvm = partial(observed_jvm, server.settings, services.engine)

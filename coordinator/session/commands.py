@@ -154,7 +154,7 @@ class Commands:
         """Run an INSERT of many rows; False: nothing has happened but for a portal that closed."""
         self._transaction.grouped = False
         await self.portals.close("")
-        began, run = perf_counter(), self._counting.begin(rows.templates[0].statement)
+        began, run = perf_counter(), await self._counting.begin(rows.templates[0].statement)
         execution = run.execution = self._runner.execution(())
         execution.runs = rows.runs()
         tag = await self._runner.insert_rows(
@@ -187,7 +187,7 @@ class Commands:
         # Only what may run takes the place of the unnamed portal.
         await self.portals.close("")
         alone = alone and not self._transaction.has_begun
-        began, run = perf_counter(), self._counting.begin(prepared.statement)
+        began, run = perf_counter(), await self._counting.begin(prepared.statement)
         outcome = await self._outcome(prepared, values, run, alone=alone)
         if isinstance(outcome, Done):
             run.ended(began, outcome.tag)
@@ -300,7 +300,7 @@ class Commands:
         if filling is not None:
             request = Request(filling.statement(statement, read), target.declared)
         else:
-            self._counting.replaced(run, target.statement)
+            await self._counting.replaced(run, target.statement)
         run.execution = self._runner.execution(values)
         return await self._runner.run(request, run.execution, alone=alone)
 
@@ -442,7 +442,7 @@ class Commands:
         await self._continue(portal, message.max_rows, began)
 
     async def _start(self, portal: Portal, *, alone: bool = False) -> None:
-        run = portal.run = self._counting.begin(portal.prepared.statement)
+        run = portal.run = await self._counting.begin(portal.prepared.statement)
         portal.outcome = await self._outcome(portal.prepared, portal.parameters, run, alone=alone)
         if not isinstance(portal.prepared.statement.node, ast.TransactionStmt):
             self._transaction.grouped = True

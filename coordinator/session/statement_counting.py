@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from time import perf_counter
 
 from coordinator.execution.context import Execution
+from coordinator.large_work import aside, is_large_statement
 from coordinator.statistics.counted_statements import CountedStatement
-from coordinator.statistics.server_statistics import ServerStatistics
+from coordinator.statistics.server_statistics import ServerStatistics, query_of
 from coordinator.variables.variables import Variables
 from sql.catalog.catalog import Catalog
 from sql.parser.parse import Statement
@@ -70,9 +71,17 @@ class StatementCounting:
         user = self._variables.current_user.oid
         return self._statistics.counted_plan(statement, user, self._database, planned, catalog)
 
-    def begin(self, statement: Statement) -> CountedRun:
+    async def begin(self, statement: Statement) -> CountedRun:
         """A run of a statement."""
-        return CountedRun(self._statistics, self.of(statement))
+        return CountedRun(self._statistics, await self._beside_the_loop(statement))
+
+    async def _beside_the_loop(self, statement: Statement) -> CountedStatement | None:
+        if not is_large_statement(statement) or not self._statistics.is_on:
+            return self.of(statement)
+        # To read it takes as long as to parse it.
+        query = await aside(lambda: query_of(statement))
+        user = self._variables.current_user.oid
+        return self._statistics.counted(statement, user, self._database, query)
 
     def count_batch(
         self, statement: Statement, execution: Execution, began: float, tags: Sequence[str]
@@ -85,9 +94,9 @@ class StatementCounting:
             self._statistics.plan(counted, *execution.planned)
         counted.add_calls(len(tags), began, perf_counter(), sum(map(rows_of_tag, tags)))
 
-    def replaced(self, run: CountedRun, statement: Statement) -> None:
+    async def replaced(self, run: CountedRun, statement: Statement) -> None:
         """EXECUTE counts as the statement that was prepared."""
-        run.counted = self.of(statement)
+        run.counted = await self._beside_the_loop(statement)
 
 
 def rows_of_tag(tag: str) -> int:

@@ -16,7 +16,6 @@ from typing import Final
 from pglast import parser
 
 from coordinator.hidden_secrets import without_secrets
-from sql.parser.as_of import statement_bounds
 
 SHOWN_TEXT_MAX: Final = 4_096
 """Characters of a text that are kept. Larger: 5,000 entries need more memory."""
@@ -33,9 +32,9 @@ class QueryText:
     text: str
 
 
-def query_text(text: str, offset: int = 0, *, is_part: bool = False) -> QueryText:
-    """The statement that begins at `offset`; `is_part`: others stand in the text, too."""
-    own = (_part(text, offset) if is_part else text).strip().rstrip(";").rstrip()
+def query_text(text: str) -> QueryText:
+    """What a text that is one statement is called."""
+    own = text.strip().rstrip(";").rstrip()
     try:
         number = int(parser.fingerprint(own), 16)
         shown = str(parser.normalize(own))
@@ -44,14 +43,6 @@ def query_text(text: str, offset: int = 0, *, is_part: bool = False) -> QueryTex
         number = int.from_bytes(blake2b(shown.encode(errors="replace"), digest_size=8).digest())
     number = number - (1 << 64) if number & _SIGN else number
     return QueryText(number or 1, without_secrets(shown)[:SHOWN_TEXT_MAX])
-
-
-def _part(text: str, offset: int) -> str:
-    try:
-        bounds = statement_bounds(text)
-    except parser.ParseError:
-        return text
-    return next((text[start:end] for start, end in bounds if start <= offset < end), text)
 
 
 def _without_literals(text: str) -> str:

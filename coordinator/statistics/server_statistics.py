@@ -55,6 +55,11 @@ SLRU_NAMES: Final = (
 """Caches of PostgreSQL that have statistics of their own."""
 
 
+def query_of(statement: Statement) -> QueryText:
+    """The statement as pg_stat_statements names it."""
+    return query_text(statement.own_text)
+
+
 class ServerStatistics:
     """See the module."""
 
@@ -69,18 +74,21 @@ class ServerStatistics:
         self._databases = {name: DatabaseCounts() for name in DATABASE_OIDS}
         self._shared_reset_at: dict[str, int] = {}
 
-    def counted(self, statement: Statement, user: int, database: str) -> CountedStatement | None:
-        """Where a statement of a role in a database is counted; None: nothing is counted."""
+    def counted(
+        self, statement: Statement, user: int, database: str, query: QueryText | None = None
+    ) -> CountedStatement | None:
+        """Where a statement of a role in a database is counted; None: nothing is counted. `query`:
+        what `query_of` says, if somebody has asked.
+        """
         if not self.is_on:
             return None
-        key = (statement.text, statement.offset, user, database)
+        own = statement.own_text
+        key = (own, user, database)
         found = self._known.get(key)
         if found is None:
-            query = query_text(
-                statement.text, statement.offset, is_part=statement.length is not None
-            )
+            query = query or query_of(statement)
             found = self._made(EntryKey(user, database, query.queryid), query)
-            if len(statement.text) <= TEXT_MAX:
+            if len(own) <= TEXT_MAX:
                 self._known.put(key, found)
         return found
 

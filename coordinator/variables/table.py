@@ -38,6 +38,7 @@ from coordinator.variables.special_checks import (
 )
 from coordinator.variables.time_zone import check_time_zone
 from coordinator.version import PRODUCT_VERSION
+from sql.catalog.view_reads import REFRESHES, VIEW_READS_CHOICES, ViewReads
 from sql.errors import SqlError
 from sql.functions.postgresql_settings import RecordedSetting, read_recorded_settings
 
@@ -287,6 +288,28 @@ _OWN: Final = (
             choices=_ENGINES,
         ),
         choice(*_ENGINES),
+    ),
+    Variable(
+        _described(
+            "default_view_refresh",
+            REFRESHES[0],
+            OWN_CATEGORY,
+            "Sets how materialized views are refreshed that are created without saying so.",
+            vartype="enum",
+            choices=REFRESHES,
+        ),
+        choice(*REFRESHES),
+    ),
+    Variable(
+        _described(
+            "view_reads",
+            ViewReads.AUTO.value,
+            OWN_CATEGORY,
+            "Chooses what answers for a materialized view: stored rows, its definition, or auto.",
+            vartype="enum",
+            choices=VIEW_READS_CHOICES,
+        ),
+        choice(*VIEW_READS_CHOICES),
     ),
     Variable(
         _described(

@@ -48,6 +48,7 @@ from sql.binder.session.settings import (
     transaction_statement,
 )
 from sql.binder.state import BindContext, Binding, SelectResult
+from sql.binder.stored.view_reads import view_ways
 from sql.catalog.system_catalogs import shown_types
 from sql.errors import SqlError, not_supported, statement_too_complex
 from sql.parser.constant_positions import find_constant_offsets as find_constant_places
@@ -325,7 +326,7 @@ def _explain(binding: Binding, node: Node) -> BoundStatement:
         case _:
             raise not_supported(f"EXPLAIN of {statement_name(inner)}", None)
     assert isinstance(bound, BoundQuery | Modify | ModifyingWith | CreateTableAs), "it has a plan"
-    return Explain(bound, explain_options(node))
+    return Explain(bound, explain_options(node), view_ways(binding))
 
 
 def _explain_timestamp(

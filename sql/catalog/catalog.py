@@ -16,6 +16,7 @@ from sql.catalog.objects import (
     Domain,
     DomainDefinition,
     EnumDefinition,
+    ExactView,
     Feed,
     IndexDefinition,
     MaterializedView,
@@ -370,6 +371,8 @@ class Catalog:
     )
     """Owner and privileges of objects that differ from the defaults (R1 of `ownership.py`)."""
     settings: StoredSettings = field(default_factory=dict[SettingScope, tuple[str, ...]])
+    exact_views: Mapping[int, ExactView] = field(default_factory=dict[int, ExactView])
+    """By oid, the materialized views whose stored rows are exact at this timestamp."""
 
     def relation(self, schema: str, name: str) -> CatalogObject | None:
         """A sequence, view or index by its name."""

@@ -95,6 +95,13 @@ SOURCE_TABLES: Final = _relation(
     rows_inserted=INT8,
 )  # fmt: skip
 
+MATERIALIZED_VIEWS: Final = _relation(
+    11, "materialized_views",
+    table_schema=TEXT, table_name=TEXT, refresh=TEXT, state=TEXT,
+    computed_ts=INT8, computed_at=TIMESTAMPTZ, inputs=TEXT,
+    tried=INT8, attached=INT8, last_error=TEXT,
+)  # fmt: skip
+
 SYSTEM_RELATIONS: Final[Mapping[str, Table]] = {
     table.name: table
     for table in (
@@ -109,6 +116,7 @@ SYSTEM_RELATIONS: Final[Mapping[str, Table]] = {
         SUBSCRIPTIONS,
         SOURCES,
         SOURCE_TABLES,
+        MATERIALIZED_VIEWS,
     )
 }
 

@@ -156,6 +156,23 @@ class StoredQuery:
     relations: tuple[tuple[str, str, int, tuple[str, ...], tuple[int, ...]], ...] = ()
     uses: tuple[tuple[int, int], ...] = ()
     is_populated: bool = True
+    on_commit: bool = False
+    """Its rows are used only where they are exact (V4 of `coordinator/core/views`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExactView:
+    """That a materialized view is exact: from the catalog's timestamp on its stored rows are those
+    of its query (V1 of `coordinator/core/views`).
+
+    `inputs`: the oids of the tables that its query reads, through whatever views. `definitions`:
+    those of all relations that its meaning rests on. `computed_at`: where its rows were computed,
+    never the same twice.
+    """
+
+    inputs: frozenset[int]
+    definitions: frozenset[int]
+    computed_at: int
 
 
 @dataclass(frozen=True, slots=True)

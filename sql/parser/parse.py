@@ -5,7 +5,7 @@ Positions are character offsets of the text the client sent (pglast counts in ch
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from pglast import ast, parser
@@ -22,6 +22,7 @@ from sql.parser.dated_queries import split_dated, split_dated_source
 from sql.parser.meridian_grammar import parse_meridian_statement
 from sql.parser.meridian_nodes import MeridianNode
 from sql.parser.nesting_limit import is_too_deep
+from sql.parser.syntax import Node
 
 STATEMENT_TEXT_MAX: Final = 1 << 28
 """A longer text would take gigabytes of syntax tree; a shorter limit would refuse honest bulk
@@ -82,6 +83,13 @@ class Statement:
     length: int | None = None
     """The characters of the statement itself, if it is one of many; None: all of `text`."""
 
+    @property
+    def own_text(self) -> str:
+        """The statement itself, without the others of its string."""
+        if self.length is None:
+            return self.text
+        return self.text[self.offset : self.offset + self.length]
+
 
 def parse(text: str) -> Sequence[Statement]:
     """All statements of a query string. Raises SqlError 42601 with PostgreSQL's message and
@@ -106,15 +114,15 @@ def parse(text: str) -> Sequence[Statement]:
         return (Statement(text, None, 0),)
     _check_parameters(text)
     many = len(trees) > 1
-    return [
-        Statement(
-            text,
-            tree.stmt,
-            _offset(text, tree.stmt_location),
-            length=(tree.stmt_len or None) if many else None,
-        )
-        for tree in trees
-    ]
+    return [_one_of(text, tree, many=many) for tree in trees]
+
+
+def _one_of(text: str, tree: Node, *, many: bool) -> Statement:
+    start = tree.stmt_location or 0
+    offset = _offset(text, start)
+    # The parser counts blanks before it; the last one goes to the end.
+    end = start + tree.stmt_len if tree.stmt_len else len(text)
+    return Statement(text, tree.stmt, offset, length=end - offset if many else None)
 
 
 def _check_parameters(text: str) -> None:
@@ -167,10 +175,13 @@ def _own_grammar(text: str) -> Sequence[Statement] | None:
         try:
             trees = parser_trees(source)
         except parser.ParseError:
-            statements.append(_own_statement(text, start, end))
+            own = _own_statement(text, start, end)
+            statements.append(replace(own, length=end - offset) if len(bounds) > 1 else own)
         else:
+            length = end - offset if len(bounds) > 1 else None
             statements.extend(
-                Statement(text, tree.stmt, offset, sources=(source,)) for tree in trees
+                Statement(text, tree.stmt, offset, sources=(source,), length=length)
+                for tree in trees
             )
     return statements
 

@@ -13,6 +13,9 @@ from pglast import ast
 from pglast.enums import A_Expr_Kind, LockClauseStrength, MinMaxOp, SQLValueFunctionOp, SubLinkType
 
 from sql.errors import SqlError, not_supported
+from sql.parser.parsed_nodes import take_nodes_as_parsed
+
+take_nodes_as_parsed()
 
 # pglast types every attribute as optional, also those the grammar always sets; checking each would
 # drown the rules of the binder. Nothing but syntax trees is a Node.

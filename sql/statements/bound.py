@@ -328,6 +328,8 @@ class RefreshMaterializedView:
     is_concurrent: bool = False
     calls: RowCalls | None = None
     locking: tuple[LockingQuery, ...] = ()
+    difference: Plan | None = None
+    """Of a view that follows its inputs: the rows that only one of stored rows and query has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -432,6 +434,7 @@ class Explain:
 
     statement: "BoundQuery | Modify | ModifyingWith | CreateTableAs"
     options: ExplainOptions = field(default_factory=ExplainOptions)
+    views: tuple[str, ...] = ()  # how it reads each materialized view that follows its inputs
 
     @property
     def runs(self) -> "BoundQuery | Modify | ModifyingWith | CreateTableAs | None":

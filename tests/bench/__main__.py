@@ -4,6 +4,7 @@ make bench
 make bench ARGS='--only commits,reads --rounds 1 --seconds 3'
 make bench ARGS='--only copy --rows 10000000 --rounds 1'      # also the server's peak memory
 make bench ARGS='--only keyed --rounds 1'                     # one row of a million by its key
+make bench ARGS='--only lists --rounds 1'                     # long lists and chains
 make bench ARGS='--only bulk --keyed-rows 10000000 --rounds 1'   # and its peak memory
 """
 

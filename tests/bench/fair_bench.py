@@ -5,7 +5,6 @@
 
 python -m tests.bench.fair_bench                       # all statements, Meridian and PostgreSQL
 python -m tests.bench.fair_bench --only values,union --repeat 5
-python -m tests.bench.fair_bench --lists 1000          # lists, chains and nested queries alone
 
 Each statement runs `--repeat` times in a row. The figures are those of `SELECT 1` from its
 first to its last byte, beside the figure of a server that does nothing else.
@@ -28,7 +27,6 @@ from typing import Final, TypeAlias
 
 import psycopg
 
-from tests.postgres.lists.shapes import CHAINS, SHAPES, TABLE, nested_queries
 from tests.support.servers import meridian, postgres
 
 PAUSE_SECONDS: Final = 0.002
@@ -211,35 +209,15 @@ def _measure_all(name: str, dsn: str, only: Sequence[str], repeat: int) -> None:
         )
 
 
-def _time_lists(name: str, dsn: str, length: int) -> None:
-    """How long each shape of that length takes, without anybody else."""
-    with psycopg.connect(dsn, autocommit=True) as connection:
-        for statement in TABLE:
-            connection.execute(statement.encode())
-        for shape, text in {**SHAPES, **CHAINS, "nested queries": nested_queries}.items():
-            began = time.perf_counter()
-            problem = ""
-            try:
-                connection.execute(text(length).encode(), prepare=False).fetchall()
-            except psycopg.Error as error:
-                problem = error.sqlstate or ""
-            took = time.perf_counter() - began
-            print(f"{name:10} {shape:20} {length:6} {took:8.3f} s   {problem}", flush=True)
-
-
 def main() -> None:
     """Both servers, one after the other."""
     parser = argparse.ArgumentParser(prog="fair_bench", description=__doc__)
     parser.add_argument("--only", default="", help=f"some of {','.join(_statements())}")
     parser.add_argument("--repeat", type=int, default=3)
-    parser.add_argument("--lists", type=int, default=0, help="parts of lists and chains")
     parser.add_argument("--servers", default="meridian,postgresql")
     arguments = parser.parse_args()
-    if arguments.lists:
-        measured = partial(_time_lists, length=arguments.lists)
-    else:
-        only = [name for name in arguments.only.split(",") if name]
-        measured = partial(_measure_all, only=only, repeat=arguments.repeat)
+    only = [name for name in arguments.only.split(",") if name]
+    measured = partial(_measure_all, only=only, repeat=arguments.repeat)
     with contextlib.ExitStack() as stack:
         place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="fair-")))
         if "meridian" in arguments.servers:

@@ -12,6 +12,7 @@ import psycopg
 
 from tests.bench.crowded import crowded
 from tests.bench.keyed import bulk, keyed
+from tests.bench.lists import lists
 from tests.bench.pgbench import percentile, run_script
 from tests.bench.sizes import Figures, Size
 from tests.bench.transactions import counters, side_by_side, tpc_b, two_tables
@@ -166,6 +167,7 @@ WORKLOADS: Mapping[str, Callable[[str, Size], Figures]] = {
     "keyed": keyed,
     "bulk": bulk,
     "crowded": crowded,
+    "lists": lists,
 }
 
 

@@ -17,6 +17,7 @@ from pglast import ast
 from pglast.enums import BoolExprType, BoolTestType, MinMaxOp, NullTestType, SQLValueFunctionOp
 
 from sql.binder.expressions import sql_json
+from sql.binder.expressions.alike_comparisons import ALIKE_MIN, AlikeComparisons
 from sql.binder.expressions.arrays import array_constructor, array_subscript, cast_constructor
 from sql.binder.expressions.calls import cannot_cast
 from sql.binder.expressions.catalog_casts import as_held, cast_to_catalog_type
@@ -330,8 +331,12 @@ def _logical(binding: Binding, scope: Scope, node: Node) -> Expr:
             return negated
         return Logical(op, (condition(binding, scope, node.args[0], word),), BOOL)
     parts: list[Expr] = []
+    alike = AlikeComparisons(is_on=len(node.args) >= ALIKE_MIN)
     for arg in node.args:
-        part = condition(binding, scope, arg, word)
+        part = alike.bound(arg)
+        if part is None:
+            part = condition(binding, scope, arg, word)
+            alike.note(arg, part)
         # Long chains stay flat, however they were nested in the text.
         if isinstance(part, Logical) and part.op is op:
             parts.extend(part.args)

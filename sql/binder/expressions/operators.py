@@ -6,6 +6,7 @@ from typing import Final
 from pglast import ast
 from pglast.enums import A_Expr_Kind
 
+from sql.binder.expressions.alike_comparisons import AlikeComparisons
 from sql.binder.expressions.arrays import any_all_of_array
 from sql.binder.expressions.calls import operator, operator_name
 from sql.binder.expressions.operator_chains import long_operator_chain
@@ -167,9 +168,14 @@ def _in(binding: Binding, scope: Scope, node: Node) -> Expr:
     name = _name(binding, node)
     negated = name == "<>"
     if is_a(node.lexpr, ast.RowExpr):
-        parts = [
-            _rows_in(binding, scope, name, node.lexpr, item, node.location) for item in node.rexpr
-        ]
+        alike = AlikeComparisons()
+        parts: list[Expr] = []
+        for item in node.rexpr:
+            part = alike.row(node, item)
+            if part is None:
+                part = _rows_in(binding, scope, name, node.lexpr, item, node.location)
+                alike.note_row(node, item, part)
+            parts.append(part)
         return connect_conditions(BoolOp.AND if negated else BoolOp.OR, parts)
     left = binding.expression(scope, node.lexpr)
     items = [_beside(binding, scope, left, item) for item in node.rexpr]

@@ -120,6 +120,9 @@ def whole_row_equality(
     None for other operands. `null_safe`: a null-extended row is distinct from a real one; otherwise
     the result is NULL.
     """
+    if not is_a(node.lexpr, ast.ColumnRef) or not is_a(node.rexpr, ast.ColumnRef):
+        # Sooner than to look for its names.
+        return None
     left, right = (whole_row(binding, scope, side) for side in (node.lexpr, node.rexpr))
     if left is None or right is None:
         return None

@@ -155,6 +155,8 @@ def _reason(binding: Binding, plan: Plan) -> str | None:
 def _check_table(table: Table, position: int) -> None:
     if is_temporary_schema(table.schema):
         raise not_supported("SUBSCRIBE to a temporary table", position)
+    if table.query is not None and table.query.on_commit:
+        raise not_supported("SUBSCRIBE to a materialized view that follows its inputs", position)
     if is_server_state(table) or is_system_catalog(table):
         raise not_supported("SUBSCRIBE to a system relation", position)
 

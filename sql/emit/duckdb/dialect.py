@@ -15,6 +15,7 @@ from typing import Final
 from sql.emit.duckdb.aggregates import aggregate, order_by
 from sql.emit.duckdb.arrays import key
 from sql.emit.duckdb.constant_lists import constant_rows
+from sql.emit.duckdb.equalities import group_conditions
 from sql.emit.duckdb.expressions import expression
 from sql.emit.duckdb.passes import DUCKDB_PASSES
 from sql.emit.duckdb.sets import set_scan, sets_beside
@@ -101,7 +102,9 @@ _DUCKDB: Final = Dialect(
     windows=windows,
     order_by=order_by,
     on=guarded_join_conditions,
-    where=lambda below, parts: guarded_by_join_keys(below, guarded_where_conditions(below, parts)),
+    where=lambda below, parts: group_conditions(
+        guarded_by_join_keys(below, guarded_where_conditions(below, parts))
+    ),
     values=_values,
     error=error,
     set_scan=set_scan,

@@ -25,6 +25,13 @@ from sql.emit.duckdb.constant_lists import (
     in_constant_list,
     in_known_list,
 )
+from sql.emit.duckdb.equalities import (
+    OPERANDS_MAX,
+    in_groups,
+    looked_up,
+    merge_equalities,
+    merge_rows,
+)
 from sql.emit.duckdb.evaluator_calls import evaluator_call
 from sql.emit.duckdb.types import bind_field_variables, duckdb_type, error, unsupported
 from sql.emit.in_subqueries import in_by_count
@@ -113,6 +120,9 @@ def _expression(expr: Expr, scope: Scope) -> str:
             left, right = (scope.key(side, "comparing") for side in (expr.left, expr.right))
             return f"({left} is {negation}distinct from {right})"
         case Case():
+            found = looked_up(expr, scope)
+            if found is not None:
+                return _typed(found, expr.type)
             whens = " ".join(
                 f"when {scope.emit(when)} then {scope.emit(then)}" for when, then in expr.whens
             )
@@ -184,27 +194,19 @@ def _typed(text: str, type_: SqlType) -> str:
 def _logical(expr: Logical, scope: Scope) -> str:
     if expr.op is BoolOp.NOT:
         return f"(not {replace(scope, filtering=False).emit(expr.args[0])})"
-    if len(expr.args) > _OPERANDS_MAX:
+    if len(expr.args) > OPERANDS_MAX:
         return _long_logical(expr, scope)
     if scope.filtering:
         return "(" + f" {expr.op.value} ".join(scope.emit(arg) for arg in expr.args) + ")"
     return guarded_logical(expr.op, expr.args, scope.emit)
 
 
-_OPERANDS_MAX: Final = 32
-"""DuckDB's optimizer compares each operand of AND or OR with all others, several times."""
-
-
 def _long_logical(expr: Logical, scope: Scope) -> str:
-    """A long AND or OR as groups, which DuckDB does not join again: it looks into no COALESCE."""
     if any(map(may_fail, expr.args)):
         # From left to right; a COALESCE may be computed for all rows.
         return guarded_logical(expr.op, expr.args, scope.emit)
-    word, texts = f" {expr.op.value} ", [scope.emit(arg) for arg in expr.args]
-    while len(texts) > _OPERANDS_MAX:
-        parts = [texts[at : at + _OPERANDS_MAX] for at in range(0, len(texts), _OPERANDS_MAX)]
-        texts = [f"coalesce(({word.join(part)}), null)" for part in parts]
-    return f"({word.join(texts)})"
+    rows, others = merge_rows(expr.op, merge_equalities(expr.op, expr.args, scope), scope)
+    return in_groups(expr.op, [*rows, *map(scope.emit, others)])
 
 
 def _call(call: Call, scope: Scope) -> str:

@@ -2,7 +2,7 @@
 
     shape(n) ─▶ a query of n parts
 
-Not here: how long they take (`python -m tests.bench.fair_bench --lists`).
+Not here: how long they take (`tests/bench/lists.py`).
 """
 
 from collections.abc import Callable, Iterable
@@ -118,6 +118,73 @@ CHAINS: Final[dict[str, Shape]] = {
     "rows": lambda n: _every("(id, v) IN (" + _joined(f"({i}, {i % 100})" for i in range(n)) + ")"),
     "not in rows": lambda n: _every(
         "(id, v) NOT IN (" + _joined(f"({i}, {i % 100})" for i in range(n)) + ")"
+    ),
+    "rows of three": lambda n: _every(
+        "(v, id, s) IN (" + _joined(f"({i % 100}, {i}, 's{i}')" for i in range(0, 2 * n, 2)) + ")"
+    ),
+    "not in rows of three": lambda n: _every(
+        "(v, id, s) NOT IN (" + _joined(f"({i % 100}, {i}, 's{i}')" for i in range(n)) + ")"
+    ),
+    "rows, as a filter": lambda n: _all(
+        "(id, v) IN (" + _joined(f"({i}, {i % 100})" for i in range(n)) + ")"
+    ),
+    "not in rows, as a filter": lambda n: _all(
+        "(id, v) NOT IN (" + _joined(f"({i}, {i % 100})" for i in range(0, 2 * n, 2)) + ")"
+    ),
+    "rows with nulls": lambda n: _every(
+        "(id, v) IN ("
+        + _joined(f"({i}, {'NULL' if i % 50 == 3 else i % 100})" for i in range(n))
+        + ")"
+    ),
+    "not pairs": lambda n: _all(
+        "NOT (" + _joined((f"(id = {i} AND v = {i % 100})" for i in range(n)), " OR ") + ")"
+    ),
+    "pairs of two tables": lambda n: (
+        "SELECT count(*), sum(b.v) FROM listed a JOIN listed b ON a.id = b.id WHERE "
+        + _joined((f"(a.id = {i} AND b.v = {i % 100})" for i in range(n)), " OR ")
+    ),
+    "pairs, in an outer join": lambda n: (
+        "SELECT count(*), count(b.id) FROM listed a LEFT JOIN listed b ON a.id = b.id AND ("
+        + _joined((f"(b.id = {i} AND b.v = {i % 90})" for i in range(n)), " OR ")
+        + ")"
+    ),
+    "or, and others": lambda n: _every(
+        "v < 3 OR s = 's9' OR " + _joined((f"{i} = id OR v = {i + 40}" for i in range(n)), " OR ")
+    ),
+    "or, null": lambda n: _every(
+        "id = NULL OR " + _joined((f"id = {i}" for i in range(n)), " OR ")
+    ),
+    "or of texts and dates": lambda n: _every(
+        _joined((f"s = 's{i}' OR at = '2020-01-01'::date + {i}" for i in range(n)), " OR ")
+    ),
+    "or of numerics": lambda n: _every(_joined((f"price = {i / 4}" for i in range(n)), " OR ")),
+    "or of bigints": lambda n: _every(
+        _joined((f"big = {i * 10_000_000_000} OR big = {i}" for i in range(n)), " OR ")
+    ),
+    "and, and others": lambda n: _every(
+        "v > 3 AND " + _joined((f"id <> {i} AND s <> 's{i + 9}'" for i in range(n)), " AND ")
+    ),
+    "not like": lambda n: _all(_joined((f"s NOT LIKE 's{i}_'" for i in range(n)), " AND ")),
+    "failing and": lambda n: _all(
+        _joined((f"v <> {-i}" for i in range(min(n, 100))), " AND ") + " AND 100 / v > 3"
+    ),
+    "case of texts": lambda n: (
+        "SELECT id, CASE "
+        + _joined((f"WHEN s = 's{i % 70}' THEN 'x{i}'" for i in range(n)), " ")
+        + " WHEN s = 's99' THEN NULL ELSE s END FROM listed ORDER BY id, v"
+    ),
+    "case, failing": lambda n: (
+        "SELECT id, CASE WHEN v = 0 THEN -1 "
+        + _joined((f"WHEN v = {i} THEN {i}" for i in range(1, min(n, 80))), " ")
+        + " ELSE 1000 / v END FROM listed ORDER BY id, v"
+    ),
+    "case, filtered": lambda n: _all(
+        "CASE " + _joined((f"WHEN id = {i} THEN {i % 3}" for i in range(n)), " ") + " END = 2"
+    ),
+    "simple case": lambda n: (
+        "SELECT id, CASE v "
+        + _joined((f"WHEN {i} THEN {i}.5" for i in range(n)), " ")
+        + " ELSE -1 END FROM listed ORDER BY id, v"
     ),
     "failing or": lambda n: _all(
         "v <> 0 AND (" + _joined((f"100 / v = {i}" for i in range(min(n, 100))), " OR ") + ")"

@@ -1,6 +1,6 @@
 """Lists, chains and nested views of 10 to 10,000 parts: answers as PostgreSQL's.
 
-How long they take is for `tests/bench/fair_bench.py` to say.
+How long they take is for `tests/bench/lists.py` to say.
 """
 
 from collections.abc import Iterator

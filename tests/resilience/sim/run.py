@@ -43,6 +43,7 @@ from tests.resilience.sim.short_writes import ShortWrites
 from tests.resilience.sim.sources import Sources
 from tests.resilience.sim.user_types import UserTypes
 from tests.resilience.sim.uses import Uses
+from tests.resilience.sim.views import Views
 from tests.resilience.sim.workload import Draw, Plan, Values, Workload
 from tests.resilience.sim.world import Broken, Tally, World
 
@@ -72,6 +73,7 @@ WORKLOADS: dict[str, Callable[[Draw], Workload]] = {
     "short writes": ShortWrites,
     "followers": Followers,
     "sources": Sources,
+    "views": Views,
 }
 
 STORMS = (

@@ -84,6 +84,8 @@ class Tally:
     dropped: int = 0
     doubted: int = 0
     accepted: int = 0
+    attached: int = 0
+    read_stored: int = 0
 
 
 class World:

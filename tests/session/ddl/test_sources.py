@@ -211,3 +211,31 @@ def test_it_goes_on_after_a_restart() -> None:
             assert row[0] == row[1] == row[2]
             counts.append(row[0])
     assert counts == sorted(counts)
+
+
+def test_a_view_over_a_fed_table_is_never_behind_it(client: psycopg.Connection, dsn: str) -> None:
+    """A batch changes the view's input as any other write does."""
+    client.execute("create source s from generator counter (rows per second 400, max rows 200)")
+    client.execute("create table counter from source s")
+    client.execute(
+        "create materialized view v with (refresh = 'on commit') as"
+        " select count(*) as n, sum(id) as total from counter"
+    )
+    fed = "select (count(*), sum(id))::text from counter"
+    same = f"select (select (n, total)::text from v) = ({fed})"
+    seen = 0
+    while seen < 200:
+        assert rows(client, same) == [(True,)]
+        ((seen,),) = client.execute("select count(*) from counter").fetchall()
+    until(lambda: rows(client, "select state from meridian.materialized_views") == [("exact",)])
+    assert rows(client, "select n, total from v") == [(200, 19_900)]
+
+
+def test_a_subscription_to_a_fed_table_is_told_each_row_once(client: psycopg.Connection) -> None:
+    client.execute(UPSTREAM.encode())
+    client.execute("create table counter from source s")
+    with client.cursor() as cursor:
+        told = cursor.stream("subscribe counter with (progress = false)")
+        found = [next(told) for _ in range(40)]
+        told.close()
+    assert sorted(row[-2] for row in found) == list(range(40))

@@ -26,6 +26,16 @@ def entries(connection: Connection) -> dict[str, tuple[object, ...]]:
     return {str(text): tuple(counts) for text, *counts in rows}
 
 
+def test_statements_of_one_string_count_one_by_one() -> None:
+    with serving() as dsn, psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute(TABLES.encode())
+        connection.execute("select pg_stat_statements_reset()")
+        connection.execute("select 1; select id from t ;;  select 2;select v from t")
+        found = entries(connection)
+        assert found["select $1"] == (2, 2)
+        assert found["select id from t"] == found["select v from t"] == (1, 0)
+
+
 def test_counts_are_those_of_the_client() -> None:
     with serving() as dsn, psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute(TABLES.encode())
