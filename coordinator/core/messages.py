@@ -189,9 +189,8 @@ class LeaveView:
 
 
 CatalogChange: TypeAlias = (
-    AttachView | LeaveView
-    | PutObject | RemoveObject | PutTable | RemoveTable | PutSchema | RemoveSchema | PutTimeline
-    | RemoveTimeline | PutReadHold | RemoveReadHold | PutComment
+    PutObject | RemoveObject | PutTable | RemoveTable | PutSchema | RemoveSchema | PutTimeline
+    | RemoveTimeline | PutReadHold | RemoveReadHold | PutComment | AttachView | LeaveView
     | PutRole | RemoveRole | PutPrivileges | PutSettings
 )  # fmt: skip
 
