@@ -76,7 +76,7 @@ class GeneratorReader:
         self._options = options
         self._next = 0
         self._first = 0
-        self._started = 0.0
+        self._started: float | None = None
         self._closed = asyncio.Event()
 
     async def inspect(self) -> Upstream:
@@ -131,6 +131,7 @@ class GeneratorReader:
 
     def _due(self) -> int:
         """Up to which row the clock lets it come."""
+        assert self._started is not None, "a reader is started before it reads"
         passed = asyncio.get_running_loop().time() - self._started
         due = self._first + int(passed * self._options.rate) + 1
         most = self._options.rows_max
@@ -138,6 +139,7 @@ class GeneratorReader:
 
     async def _wait(self, longest: float) -> None:
         """Until the next row is due, or the reader is closed."""
+        assert self._started is not None, "a reader is started before it reads"
         at = self._started + (self._next - self._first) / self._options.rate
         wait = min(longest, at - asyncio.get_running_loop().time())
         most = self._options.rows_max

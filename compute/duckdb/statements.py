@@ -32,6 +32,8 @@ VECTOR_ROWS: Final = 2_048
 """Rows that are asked for at once, as many as DuckDB computes at once: a few megabytes, also if
 they are wide."""
 PLANS_MAX: Final = 500
+PARSED_TEXTS_MAX: Final = 1 << 19
+"""Characters of all statements that stay parsed: some 100 bytes of DuckDB's for each."""
 STATEMENTS_MAX: Final = 8
 """Statements of one plan, which differ in their relations and parameters."""
 FEW_ROWS: Final = 100
@@ -62,6 +64,7 @@ class LocalStatements:
         self._lock = threading.Lock()
         self._plans: OrderedDict[int, _Known] = OrderedDict()
         self._parsed: OrderedDict[str, duckdb.Statement] = OrderedDict()
+        self._parsed_length = 0
 
     def identified(self, plan: Plan) -> frozenset[RelationId]:
         """The relations that the plan scans with the identity of their rows."""
@@ -104,9 +107,11 @@ class LocalStatements:
                 return statement
         (statement,) = connection.extract_statements(text)
         with self._lock:
+            if text not in self._parsed:
+                self._parsed_length += len(text)
             self._parsed[text] = statement
-            while len(self._parsed) > PLANS_MAX:
-                self._parsed.popitem(last=False)
+            while len(self._parsed) > PLANS_MAX or self._parsed_length > PARSED_TEXTS_MAX:
+                self._parsed_length -= len(self._parsed.popitem(last=False)[0])
         return statement
 
     def gives_few(self, plan: Plan) -> bool:

@@ -141,7 +141,9 @@ class SourceEffects:
             async for part in reader.snapshot():
                 what = f"rows of {part.reference} before the first change"
                 raise ReaderFailure("0A000", what, broken=True)
-            return SourceStarted(source.oid, effect.attempt, made.position, made.identity)
+            # Nothing is read before the core has committed this position.
+            identity = await reader.start(SourceProgress(made.position, made.identity), tables)
+            return SourceStarted(source.oid, effect.attempt, made.position, identity)
         progress = SourceProgress(effect.record.position, effect.record.identity)
         identity = await reader.start(progress, tables)
         return SourceStarted(source.oid, effect.attempt, progress.position, identity)

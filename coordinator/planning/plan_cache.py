@@ -7,7 +7,8 @@ INVARIANTS
   L1  a cached ParameterizedStatement is what `bind` would answer now: the key holds everything that
       binding reads. A statement is not cached if binding reads the transaction's time, or a catalog
       that the transaction has changed itself.
-  L2  both caches are bounded; the least recently used entry is evicted first.
+  L2  both caches are bounded, also by the length of their texts; the least recently used entry is
+      evicted first.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,15 +25,21 @@ from sql.types.sql_type import SqlType
 
 CACHED_TEXT_MAX = 16_384
 """Characters. Longer texts are seldom sent twice, and would fill the cache with literals."""
+TEXTS_MAX = 1 << 19
+"""Characters of all statements of a cache. A tree or plan takes 50 to 100 bytes for each: larger,
+and a server that meets ever new statements grows by more than 50 MiB for each cache.
+"""
 
 
 class PlanCache:
     """See the module."""
 
     def __init__(self, *, entries_max: int = 1_000) -> None:
-        self._statements: LruMapping[str, tuple[Statement, ...]] = LruMapping(entries_max)
+        self._statements: LruMapping[str, tuple[Statement, ...]] = LruMapping(
+            entries_max, TEXTS_MAX
+        )
         self._plans: LruMapping[tuple[object, ...], ParameterizedStatement] = LruMapping(
-            entries_max
+            entries_max, TEXTS_MAX
         )
         self.stored = StoredPlans(entries_max=entries_max)
 
@@ -54,7 +61,7 @@ class PlanCache:
 
     def _remembered(self, text: str, statements: tuple[Statement, ...]) -> Sequence[Statement]:
         if len(text) <= CACHED_TEXT_MAX:
-            self._statements.put(text, statements)
+            self._statements.put(text, statements, len(text))
         return statements
 
     def known(
@@ -116,5 +123,6 @@ class PlanCache:
         setting: tuple[object, ...],
     ) -> ParameterizedStatement:
         if not (prepared.uses_now or prepared.rebind):
-            self._plans.put((statement.text, statement.offset, types, setting), prepared)
+            key = (statement.text, statement.offset, types, setting)
+            self._plans.put(key, prepared, len(statement.text))
         return prepared

@@ -41,7 +41,7 @@ from sql.types.sql_type import quoted_name
 
 log = logging.getLogger("meridian.views")
 
-DATABASE: Final = "meridian"
+_DATABASE: Final = "meridian"
 """The name of the database that computes views; no definition may depend on it."""
 
 FIRST_PAUSE_S: Final = 0.05
@@ -142,7 +142,7 @@ class ViewCatchUp:
         transaction = SessionTransaction(services.coordination, services.clock, SERVER, variables)
         transaction.settle = _nothing_deferred
         execution = Execution(services, transaction, variables, _unheard)
-        binder = StatementBinder(execution, Identity(DATABASE, 0))
+        binder = StatementBinder(execution, Identity(_DATABASE, 0))
         try:
             transaction.begin_statement()
             snapshot = await transaction.snapshot()

@@ -433,8 +433,7 @@ class Explain:
 
     statement: "BoundQuery | Modify | ModifyingWith | CreateTableAs"
     options: ExplainOptions = field(default_factory=ExplainOptions)
-    views: tuple[str, ...] = ()
-    """How it reads each materialized view that follows its inputs."""
+    views: tuple[str, ...] = ()  # how it reads each materialized view that follows its inputs
 
     @property
     def runs(self) -> "BoundQuery | Modify | ModifyingWith | CreateTableAs | None":

@@ -46,7 +46,7 @@ class UpstreamDatabase:
         """All of this database, whoever holds them."""
         here = "FROM pg_replication_slots WHERE database = current_database()"
         self.execute(
-            f"SELECT pg_terminate_backend(active_pid, 5000) {here} AND active_pid IS NOT NULL",
+            f"SELECT pg_terminate_backend(active_pid, 30000) {here} AND active_pid IS NOT NULL",
             f"SELECT pg_drop_replication_slot(slot_name) {here}",
         )
 

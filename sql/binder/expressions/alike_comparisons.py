@@ -33,13 +33,16 @@ _Key: TypeAlias = tuple[object, ...]
 
 
 class AlikeComparisons:
-    """The first comparison of each kind in one condition."""
+    """The first comparison of each kind in one condition. `is_on`: False for short ones."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_on: bool = True) -> None:
         self._first: dict[_Key, Call] = {}
+        self._is_on = is_on
 
     def bound(self, node: Node) -> Expr | None:
         """A comparison, or an AND or OR of some, bound alike (A1); None if that is not known."""
+        if not self._first:
+            return None
         if is_a(node, ast.BoolExpr):
             op = _WITHIN.get(node.boolop)
             parts = [] if op is None else [self.bound(arg) for arg in node.args]
@@ -79,6 +82,8 @@ class AlikeComparisons:
 
     def note(self, node: Node, expr: Expr) -> None:
         """How such a comparison, or those of such a condition, were bound."""
+        if not self._is_on:
+            return
         if is_a(node, ast.BoolExpr):
             if isinstance(expr, Logical) and len(expr.args) == len(node.args):
                 for arg, part in zip(node.args, expr.args, strict=True):

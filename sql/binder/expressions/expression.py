@@ -331,13 +331,12 @@ def _logical(binding: Binding, scope: Scope, node: Node) -> Expr:
             return negated
         return Logical(op, (condition(binding, scope, node.args[0], word),), BOOL)
     parts: list[Expr] = []
-    alike = AlikeComparisons() if len(node.args) >= ALIKE_MIN else None
+    alike = AlikeComparisons(is_on=len(node.args) >= ALIKE_MIN)
     for arg in node.args:
-        part = None if alike is None else alike.bound(arg)
+        part = alike.bound(arg)
         if part is None:
             part = condition(binding, scope, arg, word)
-            if alike is not None:
-                alike.note(arg, part)
+            alike.note(arg, part)
         # Long chains stay flat, however they were nested in the text.
         if isinstance(part, Logical) and part.op is op:
             parts.extend(part.args)

@@ -27,7 +27,7 @@ from sql.plan.traverse import column_ids, has_subquery, is_volatile_expression
 from sql.rewrite.guard_expressions import may_fail
 from sql.types.sql_type import BOOL, Value
 
-COMPARED_MAX: Final = 32
+OPERANDS_MAX: Final = 32
 """Conditions that DuckDB may compare with each other. More: its optimizer takes the square."""
 
 _COLUMNS_MAX: Final = 3
@@ -161,8 +161,8 @@ def _whens_of_nulls(names: Sequence[str], among: Callable[[Sequence[int]], str])
 def in_groups(op: BoolOp, texts: Sequence[str]) -> str:
     """A long AND or OR as groups, which DuckDB does not join again: it looks into no COALESCE."""
     word = f" {op.value} "
-    while len(texts) > COMPARED_MAX:
-        parts = [texts[at : at + COMPARED_MAX] for at in range(0, len(texts), COMPARED_MAX)]
+    while len(texts) > OPERANDS_MAX:
+        parts = [texts[at : at + OPERANDS_MAX] for at in range(0, len(texts), OPERANDS_MAX)]
         texts = [f"coalesce(({word.join(part)}), null)" for part in parts]
     return f"({word.join(texts)})"
 
@@ -171,7 +171,7 @@ def group_conditions(parts: Sequence[Expr]) -> Sequence[Expr]:
     """Conditions of WHERE; many over the same columns are one (E2). Those that equate columns stay:
     DuckDB joins by them.
     """
-    if len(parts) <= COMPARED_MAX or any(map(may_fail, parts)):
+    if len(parts) <= OPERANDS_MAX or any(map(may_fail, parts)):
         return parts
     found: list[Expr] = []
     groups: dict[frozenset[ColumnId], list[Expr]] = {}
@@ -181,7 +181,7 @@ def group_conditions(parts: Sequence[Expr]) -> Sequence[Expr]:
         else:
             groups.setdefault(frozenset(column_ids(part)), []).append(part)
     for group in groups.values():
-        if len(group) > COMPARED_MAX:
+        if len(group) > OPERANDS_MAX:
             found.append(Logical(BoolOp.AND, tuple(group), BOOL))
         else:
             found += group

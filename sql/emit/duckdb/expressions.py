@@ -26,7 +26,7 @@ from sql.emit.duckdb.constant_lists import (
     in_known_list,
 )
 from sql.emit.duckdb.equalities import (
-    COMPARED_MAX,
+    OPERANDS_MAX,
     in_groups,
     looked_up,
     merge_equalities,
@@ -194,7 +194,7 @@ def _typed(text: str, type_: SqlType) -> str:
 def _logical(expr: Logical, scope: Scope) -> str:
     if expr.op is BoolOp.NOT:
         return f"(not {replace(scope, filtering=False).emit(expr.args[0])})"
-    if len(expr.args) > COMPARED_MAX:
+    if len(expr.args) > OPERANDS_MAX:
         return _long_logical(expr, scope)
     if scope.filtering:
         return "(" + f" {expr.op.value} ".join(scope.emit(arg) for arg in expr.args) + ")"

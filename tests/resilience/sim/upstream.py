@@ -111,6 +111,7 @@ class ScriptedReader:
         self._fault = fault
         self._leads = leads
         self._next = 0
+        self._started = False
         self._closed = False
 
     async def inspect(self) -> Upstream:
@@ -134,13 +135,16 @@ class ScriptedReader:
     ) -> UpstreamIdentity:
         """See SourceReader."""
         await self._may_fail("before source.start")
-        self._next = progress.position[OFFSET]
+        self._next, self._started = progress.position[OFFSET], True
         self._check_not_forgotten()
         return IDENTITY
 
     async def read(self, limits: ReadLimits) -> SourceBatch:
         """See SourceReader; sometimes it stalls."""
         upstream, rng = self._upstream, self._upstream.random
+        if not self._started:
+            # An exception would only stall the source (F10).
+            upstream.found("contract", "a reader reads that nobody has started")
         await self._may_fail("before source.read")
         if rng.random() < 0.05:
             await asyncio.sleep(rng.random() * 0.2)

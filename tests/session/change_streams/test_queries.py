@@ -67,7 +67,7 @@ def _write(dsn: str, seed: int, transactions: int) -> None:
     choices = random.Random(seed)
     with psycopg.connect(dsn, autocommit=True) as connection:
         for number in range(transactions):
-            with suppress(psycopg.errors.SerializationFailure):
+            with suppress(psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected):
                 _write_some(connection, choices)
             with suppress(psycopg.Error):
                 if number == transactions // 3:

@@ -145,7 +145,7 @@ class Story:
             token,
             {ShardId(shard): batch_of(*map(int, ids.split(","))) for shard, ids in options.items()},
             registers=tuple(ShardId(shard) for shard in registers.split(",") if shard),
-            catalog=tuple(Put("catalog", key, b"record") for key in catalog.split(",") if key),
+            records=tuple(Put("catalog", key, b"record") for key in catalog.split(",") if key),
         )
         run(self.txns.commit_at(commit))
         return "committed"
