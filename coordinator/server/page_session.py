@@ -53,7 +53,7 @@ log = logging.getLogger("meridian.http")
 RESULT_BYTES_MAX: Final = 1 << 20
 """Larger: more memory for each browser."""
 
-DATABASE: Final = "meridian"
+_DATABASE: Final = "meridian"
 APPLICATION: Final = "meridian page"
 _PARAMETERS: Final = {
     "application_name": APPLICATION,
@@ -66,7 +66,7 @@ _PARAMETERS: Final = {
     # A page must not start a JVM.
     "engine": "local",
 }
-assert DATABASE in DATABASE_OIDS, "the page connects to a database that is there"
+assert _DATABASE in DATABASE_OIDS, "the page connects to a database that is there"
 
 
 class ServedPages:
@@ -83,7 +83,7 @@ class ServedPages:
     async def log_in(self, user: str, password: str, peer: HttpPeer) -> "InnerSession":
         """See PageSessions (G1)."""
         tls = peer.tls if isinstance(peer.tls, TlsFacts) else None
-        known, startup = Peer(peer.address, None, tls), {"user": user, "database": DATABASE}
+        known, startup = Peer(peer.address, None, tls), {"user": user, "database": _DATABASE}
         login = await self._admitted(startup | _PARAMETERS, known, password.encode())
         try:
             self._server.check_limits(login)

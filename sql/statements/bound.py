@@ -218,8 +218,7 @@ class ModifyingWith:
 @dataclass(frozen=True, slots=True)
 class CopyIn:
     """COPY t (columns) FROM STDIN. `ordinals`: the table's columns in the data, in its order.
-    `defaults`: one row with the values of the others, in the table's order. `where`: a plan over
-    `Scan(relation="new")` that outputs the rows to insert. `freeze`: the table must be new.
+    `defaults`: values of the others. `where`: a plan over `Scan(relation="new")`: what to insert.
     """
 
     table: Table
@@ -227,7 +226,7 @@ class CopyIn:
     options: CopyOptions
     defaults: Values | None = None
     where: Plan | None = None
-    freeze: bool = False
+    freeze: bool = False  # the table must be new
 
 
 @dataclass(frozen=True, slots=True)
