@@ -8,12 +8,13 @@ SECONDS ?= 60
 ENGINES ?= local
 WORKERS ?= 2
 SOAK_S ?= 1800
+SOURCE_SEEDS ?= 20
 LISTEN ?= 127.0.0.1:7432
 DATA   ?= ./data
 # Tests start servers hundreds of times: compiled modules are kept, whatever the environment says.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup run test check fmt lint types layers formatted spark sim replay crash faults readers failover docs sqldiff writing definitions sqlfuzz locks clients security visible soak bench demo
+.PHONY: help setup run test check fmt lint types layers formatted spark sim replay crash faults readers failover docs sqldiff writing definitions sqlfuzz locks clients security visible sources soak bench demo
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -85,11 +86,14 @@ sqlfuzz: setup ## random queries beside a PostgreSQL: SECONDS=60 ENGINES=local,s
 security: setup ## log-ins and TLS by hostile clients; what is wrong with a log-in cannot be told by time
 	$(BIN)/pytest -m "(slow or not slow) and not spark" tests/security/doors tests/unit/authentication tests/postgres/authentication
 
-visible: setup ## a real Prometheus scrapes a server under load, and is asked for every alert
+visible: setup ## a real Prometheus scrapes a server under load; the page in a real browser
 	$(BIN)/pytest -m "slow or not slow" tests/session/monitoring tests/session/deployment
 
 clients: setup ## run suites of clients on PostgreSQL and Meridian: SUITES="python node" ARGS=--write
 	$(BIN)/python -m tests.clients.suites $(SUITES) $(ARGS)
+
+sources: setup ## random transactions of an upstream PostgreSQL, and whether its reader gives its tables: SOURCE_SEEDS=20
+	$(BIN)/python -m tests.ingest.postgres.random_statements --seeds $(SOURCE_SEEDS) $(ARGS)
 
 locks: setup ## random schedules of sessions that lock, beside a PostgreSQL: SECONDS=60
 	$(BIN)/python -m tests.postgres.locking --seconds $(SECONDS) $(ARGS)

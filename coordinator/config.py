@@ -124,7 +124,7 @@ class Settings:
     audit: str = ""
     """`login`: one JSON line in the log for each log-in."""
     http_listen: str = ""
-    """HOST:PORT, or several of them behind commas, for health and metrics; empty: none."""
+    """HOST:PORT, or several of them with commas, for health, metrics, the page; empty: none."""
     http_token_file: str = ""
     """The file with the token that `/metrics` wants; without one it is for loopback only."""
     http_hosts: str = ""

@@ -79,6 +79,8 @@ class ServerCounters:
         self.sessions = 0
         self.bytes_received = 0
         self.bytes_sent = 0
+        self.followed_rows = 0
+        """Rows that subscribers were told."""
         self.retries = 0
         """Statements that began again by themselves, after a conflict."""
         self.stash = Durations()

@@ -28,7 +28,7 @@ class Unchanged(Enum):
 
 UNCHANGED: Final = Unchanged.UNCHANGED
 
-ChangeRow: TypeAlias = "tuple[Value | Unchanged, ...]"
+ChangeRow: TypeAlias = tuple["Value | Unchanged", ...]
 """A row in the order of its table's columns, as `UpstreamTable` has them."""
 
 
@@ -50,19 +50,24 @@ class UpstreamChange:
     """
 
     kind: ChangeKind
-    old: ChangeRow | None = None
-    new: ChangeRow | None = None
+    old: "ChangeRow | None" = None
+    new: "ChangeRow | None" = None
+
+
+RecordPlace: TypeAlias = Mapping[str, int | str]
+"""Where a record stands upstream, such as `{"lsn": "0/16B3748", "row": 3}`."""
 
 
 @dataclass(frozen=True, slots=True)
 class BadRecord:
     """A record that no column can take; see section a.8 of the design.
 
-    `place` says where it stands upstream. Without a `key` nobody can say which row it changes.
+    Without a `key` nobody can say which row it changes. With one, the batch deletes the row that
+    the record supersedes.
     """
 
     reference: str
-    place: Mapping[str, int | str]
+    place: RecordPlace
     code: str
     message: str
     key: bytes | None = None
@@ -96,14 +101,44 @@ class UpstreamTable:
     reference: str
     columns: tuple[UpstreamColumn, ...]
     key: tuple[str, ...] = ()
+    unsupported: Mapping[str, str] = field(default_factory=dict)
+    """Columns of types that we lack: the names of these types. They can be read as text."""
+    obstacle: "ReaderFailure | None" = None
+    """Why the table cannot be read; raised when somebody wants it."""
+
+
+UpstreamIdentity: TypeAlias = Mapping[str, str]
+"""By what a source is known again. Opaque: kept with the position, given back at the next start."""
 
 
 @dataclass(frozen=True, slots=True)
 class Upstream:
-    """What `inspect` has seen. `identity` differs whenever positions do not mean the same."""
+    """What `inspect` has seen. `notices` are for the person who creates the source."""
 
-    identity: Mapping[str, str]
+    identity: UpstreamIdentity
     tables: tuple[UpstreamTable, ...]
+    notices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SourceProgress:
+    """What a source remembers between two starts, with what a person has decided meanwhile."""
+
+    position: Position
+    identity: UpstreamIdentity
+    later: Mapping[str, Position] = field(default_factory=dict)
+    """Tables that were copied later: their changes up to there are left out."""
+    skip: tuple[RecordPlace, ...] = ()
+    """Records without a readable key that become bad records, instead of a failure."""
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotPart:
+    """Some rows of a table, columns by their names upstream, and those that no column can take."""
+
+    reference: str
+    rows: pa.RecordBatch
+    errors: Sequence[BadRecord] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +152,17 @@ class ReadLimits:
 class ReaderFailure(Exception):
     """Reading cannot go on; `broken` means that only a person can mend it, otherwise try again."""
 
-    def __init__(self, code: str, message: str, *, hint: str = "", broken: bool = False) -> None:
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        *,
+        hint: str = "",
+        broken: bool = False,
+        place: RecordPlace | None = None,
+    ) -> None:
         super().__init__(message)
+        self.place = place
         self.code = code
         self.message = message
         self.hint = hint
@@ -128,14 +172,15 @@ class ReaderFailure(Exception):
 class SourceReader(Protocol):
     """Reads one source. Every method may raise `ReaderFailure`; one is called at a time.
 
-    `acknowledge` and `close` are the exceptions: they may come while `read` waits.
+    `acknowledge`, `newest` and `close` are the exceptions: they may come while `read` waits. After
+    a failure of `read` only `close` and `start` are left.
     """
 
     async def inspect(self) -> Upstream:
         """What can be read. Changes nothing upstream."""
         ...
 
-    async def prepare(self, tables: Sequence[UpstreamTable]) -> Position:
+    async def prepare(self, tables: Sequence[UpstreamTable]) -> SourceProgress:
         """Make what reading needs upstream (a slot), under the name of this source's generation.
 
         Returns the position of the snapshot that `snapshot` gives. What a try before has made
@@ -143,12 +188,18 @@ class SourceReader(Protocol):
         """
         ...
 
-    def snapshot(self) -> AsyncIterator[tuple[str, pa.RecordBatch]]:
-        """All rows at the position that `prepare` gave, by table; Arrow as the table stores it."""
+    def snapshot(self) -> AsyncIterator[SnapshotPart]:
+        """All rows at the position that `prepare` gave; Arrow as tables store it."""
         ...
 
-    async def start(self, after: Position, tables: Sequence[UpstreamTable]) -> None:
-        """Go on directly behind `after`: the next `read` gives what follows."""
+    async def start(
+        self, progress: SourceProgress, tables: Sequence[UpstreamTable]
+    ) -> UpstreamIdentity:
+        """Go on directly behind a position: the next `read` gives what follows.
+
+        Fails if upstream is another one, or has lost what follows. Returns the identity that is
+        kept from now on.
+        """
         ...
 
     async def read(self, limits: ReadLimits) -> SourceBatch:

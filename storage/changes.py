@@ -109,6 +109,24 @@ def changes(
     return _changes(state, after, upto, fields)
 
 
+def last_commit(state: ShardState, after: Timestamp, upto: Timestamp) -> Timestamp | None:
+    """The last commit with after < ts <= upto, if there is one; perhaps it has changed nothing."""
+    until = bisect_right(state.tail, upto, key=commit_ts)
+    found = state.tail[until - 1].ts if until else Timestamp(0)
+    for version in reversed(state.versions):
+        if found > after or version.cut <= after:
+            break
+        for ts, _ in version.deletes:
+            if ts <= upto:
+                found = max(found, ts)
+        for name in version.added:
+            times = version.files[name].runs.times
+            known = bisect_right(times, upto)
+            if known:
+                found = Timestamp(max(found, times[known - 1]))
+    return found if found > after else None
+
+
 def _changes(
     state: ShardState, after: Timestamp, upto: Timestamp, schema: pa.Schema
 ) -> Iterator[Change]:

@@ -10,10 +10,12 @@ from storage.types import ShardId, Timestamp, Token
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """One group commit: several transactions at one timestamp. `catalog` writes are opaque here."""
+    """One group commit: several transactions at one timestamp. `records`: what the
+    coordinator writes with it, opaque here.
+    """
 
     ts: Timestamp
     token: Token
     batches: Mapping[ShardId, WriteBatch]
     registers: tuple[ShardId, ...] = ()
-    catalog: tuple[Write, ...] = ()
+    records: tuple[Write, ...] = ()

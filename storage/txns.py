@@ -305,7 +305,7 @@ class TxnsShard:
         assert self._unknown is None, f"T5: the outcome of {self._unknown[0].token} is unknown"
         for shard in commit.batches:
             assert shard in self._shards or shard in commit.registers, f"T6: {shard} unregistered"
-        for write in commit.catalog:
+        for write in commit.records:
             assert write.collection not in COLLECTIONS, (
                 f"{write.collection} belongs to the txns shard"
             )
@@ -335,7 +335,7 @@ class TxnsShard:
             for shard in commit.registers
             if shard not in self._shards
         ]
-        writes += commit.catalog
+        writes += commit.records
         writes.append(put_outcome(commit.token, commit.ts, len(commit.batches)))
         writes.append(Put(_TXNS, _UPPER, _TIMESTAMP.pack(commit.ts + 1)))
         return writes, sizes

@@ -25,7 +25,9 @@ from coordinator.core.catalog_annotations import forget_annotations, put_comment
 from coordinator.core.catalog_records import decode_change, encode_change
 from coordinator.core.catalog_references import new_broken_reference
 from coordinator.core.messages import (
+    AttachView,
     CatalogChange,
+    LeaveView,
     PutComment,
     PutObject,
     PutPrivileges,
@@ -44,12 +46,13 @@ from coordinator.core.messages import (
 )
 from coordinator.core.privilege_changes import apply_privilege_change, missing_role
 from coordinator.core.relation_names import put_relation_names
+from coordinator.core.timeline_changes import apply_time_change
+from coordinator.core.views.exactness import apply_view_change, forget_exactness
 from sql.catalog.acl import ObjectPrivileges
 from sql.catalog.catalog import (
     Catalog,
     NameDependency,
     NamedTables,
-    ReadHold,
     Table,
     Timeline,
     is_whole_catalog,
@@ -58,6 +61,7 @@ from sql.catalog.catalog import (
 from sql.catalog.objects import (
     EXTENSION_SPACE,
     RELATION_SPACE,
+    SOURCE_SPACE,
     TYPE_SPACE,
     CatalogObject,
     Comment,
@@ -101,14 +105,14 @@ def _applied(
     objects = dict(catalog.objects)
     comments = dict(catalog.comments)
     roles, rights, settings = dict(catalog.roles), dict(catalog.rights), dict(catalog.settings)
+    exact = dict(catalog.exact_views)
     for change in changes:
+        problem: str | None = None
         match change:
             case PutRole() | RemoveRole() | PutPrivileges() | PutSettings():
                 problem = apply_privilege_change(
                     roles, rights, settings, change, (tables, objects, schemas), replayed=replayed
                 )
-                if problem is not None:
-                    raise StaleCatalog(problem)
             case PutComment(comment=comment):
                 if not subject_exists(comment.subject, tables, objects, schemas, roles):
                     raise StaleCatalog(
@@ -135,23 +139,34 @@ def _applied(
                 _remove_object(objects, thing)
             case RemoveTable(table=table):
                 _remove_table(tables, table)
-            case PutSchema(name=name):
-                if name in schemas:
-                    raise StaleCatalog(f'schema "{name}" already exists')
-                schemas.add(name)
-            case RemoveSchema(name=name):
+            case PutSchema() | RemoveSchema():
                 used = {schema for schema, _ in tables} | {schema for _, schema, _ in objects}
-                if name not in schemas or name in used:
-                    raise StaleCatalog(f'schema "{name}" was changed by a concurrent transaction')
-                schemas.remove(name)
+                _change_schemas(schemas, used, change)
             case PutTimeline() | RemoveTimeline() | PutReadHold() | RemoveReadHold():
-                _change_times(timelines, tables, holds, change)
+                problem = apply_time_change(timelines, tables, holds, change)
+            case AttachView() | LeaveView():
+                problem = apply_view_change(exact, tables, change)
+        if problem is not None:
+            raise StaleCatalog(problem)
         forget_annotations(comments, change)
         forget_annotations(rights, change)
+        forget_exactness(exact, tables, change)
     return Catalog(
         version, frozenset(schemas), tables, timelines, holds, objects, comments, roles, rights,
-        settings,
+        settings, exact,
     )  # fmt: skip
+
+
+def _change_schemas(schemas: set[str], used: set[str], change: PutSchema | RemoveSchema) -> None:
+    name = change.name
+    if isinstance(change, PutSchema):
+        if name in schemas:
+            raise StaleCatalog(f'schema "{name}" already exists')
+        schemas.add(name)
+        return
+    if name not in schemas or name in used:
+        raise StaleCatalog(f'schema "{name}" was changed by a concurrent transaction')
+    schemas.remove(name)
 
 
 def check_catalog_integrity(
@@ -234,44 +249,6 @@ def _remove_object(
     del objects[key]
 
 
-def _change_times(
-    timelines: dict[str, Timeline],
-    tables: Mapping[tuple[str, str], Table],
-    holds: dict[str, ReadHold],
-    change: PutTimeline | RemoveTimeline | PutReadHold | RemoveReadHold,
-) -> None:
-    match change:
-        case PutTimeline(timeline=timeline):
-            if timeline.name in timelines:
-                raise StaleCatalog(f'timeline "{timeline.name}" already exists')
-            timelines[timeline.name] = timeline
-        case RemoveTimeline(name=name):
-            _remove_timeline(timelines, tables, holds, name)
-        case PutReadHold(hold=hold):
-            if hold.name in holds:
-                raise StaleCatalog(f'read hold "{hold.name}" already exists')
-            if hold.timeline not in timelines:
-                raise StaleCatalog(f'timeline "{hold.timeline}" was dropped')
-            holds[hold.name] = hold
-        case RemoveReadHold(name=name):
-            if holds.pop(name, None) is None:
-                raise StaleCatalog(f'read hold "{name}" was dropped by a concurrent transaction')
-
-
-def _remove_timeline(
-    timelines: dict[str, Timeline],
-    tables: Mapping[tuple[str, str], Table],
-    holds: Mapping[str, ReadHold],
-    name: str,
-) -> None:
-    used = any(table.timeline == name for table in tables.values()) or any(
-        hold.timeline == name for hold in holds.values()
-    )
-    if name not in timelines or used:
-        raise StaleCatalog(f'timeline "{name}" was changed by a concurrent transaction')
-    del timelines[name]
-
-
 def _put_table(
     tables: NamedTables,
     schemas: set[str],
@@ -324,9 +301,9 @@ def is_look_up_current(catalog: Catalog, name: NameDependency) -> bool:
         return (0 if name.schema in catalog.schemas else None) == name.oid
     if name.space == TYPE_SPACE:
         return type_dependency_state(catalog.type_named(name.schema, name.name)) == name.oid
-    if name.space == EXTENSION_SPACE:
+    if name.space in (EXTENSION_SPACE, SOURCE_SPACE):
         found = catalog.objects.get((name.space, name.schema, name.name))
-        return found is not None and found.oid == name.oid
+        return (None if found is None else found.oid) == name.oid
     key = name.schema, name.name
     thing = catalog.tables.get(key) or catalog.relation(*key)
     if thing is None or thing.oid != name.oid:
@@ -404,6 +381,7 @@ def _making(catalog: Catalog) -> list[CatalogChange]:
         *(PutRole(role) for role in catalog.roles.values()),
         *(PutPrivileges(subject, said) for subject, said in catalog.rights.items()),
         *(PutSettings(scope, (), texts) for scope, texts in catalog.settings.items()),
+        *(AttachView(oid, view) for oid, view in catalog.exact_views.items()),
     ]
     made = apply_changes(empty, changes, version=catalog.version, replayed=True)
     assert made == catalog, "K4: a compacted history makes the same catalog"

@@ -9,7 +9,9 @@ from decimal import Decimal
 from typing import TypeAlias, cast
 
 from coordinator.core.messages import (
+    AttachView,
     CatalogChange,
+    LeaveView,
     PutComment,
     PutObject,
     PutPrivileges,
@@ -48,7 +50,7 @@ from sql.catalog.catalog import (
     Table,
     Timeline,
 )
-from sql.catalog.objects import Comment, Domain, StoredQuery
+from sql.catalog.objects import Comment, Domain, ExactView, Feed, StoredQuery
 from sql.catalog.stored_settings import SettingScope
 from sql.types.sql_type import Interval, SqlType, Value
 
@@ -89,6 +91,11 @@ def encode_change(change: CatalogChange) -> dict[str, Json]:
             return {"put_read_hold": {"name": hold.name, "timeline": hold.timeline, "ts": hold.ts}}
         case RemoveReadHold(name=name):
             return {"remove_read_hold": name}
+        case AttachView(oid=oid, view=view):
+            rests = sorted(view.inputs), sorted(view.definitions)
+            return {"attach_view": [oid, *rests, view.computed_at]}
+        case LeaveView(oid=oid):
+            return {"leave_view": oid}
 
 
 def decode_change(record: Mapping[str, Json]) -> CatalogChange:
@@ -130,6 +137,13 @@ def decode_change(record: Mapping[str, Json]) -> CatalogChange:
             return PutReadHold(_decode_hold(_object(body)))
         case "remove_read_hold":
             return RemoveReadHold(_text(body))
+        case "attach_view":
+            oid, inputs, definitions, ts = cast(
+                "tuple[int, Sequence[int], Sequence[int], int]", body
+            )
+            return AttachView(oid, ExactView(frozenset(inputs), frozenset(definitions), ts))
+        case "leave_view":
+            return LeaveView(_integer(body))
         case _:
             raise AssertionError(f"K3: unknown catalog record {kind}")
 
@@ -154,6 +168,7 @@ def _encode_table(table: Table) -> dict[str, Json]:
         "unlogged": table.unlogged,
         "unique_indexes": table.unique_indexes,
         "query": None if table.query is None else asdict(table.query),
+        **({} if table.feed is None else {"feed": asdict(table.feed)}),
     }
 
 
@@ -197,7 +212,15 @@ def _decode_table(record: Mapping[str, Json]) -> Table:
         unlogged=bool(record.get("unlogged", False)),
         unique_indexes=tuple(cast("Sequence[int]", record.get("unique_indexes", ()))),
         query=_decode_query(record.get("query")),
+        feed=_decode_feed(record.get("feed")),
     )
+
+
+def _decode_feed(record: Json) -> Feed | None:
+    if record is None:
+        return None
+    body = _object(record)
+    return Feed(_integer(body["source"]), _text(body["reference"]))
 
 
 def _decode_query(record: Json) -> StoredQuery | None:
@@ -216,6 +239,7 @@ def _decode_query(record: Json) -> StoredQuery | None:
         ),
         tuple((oid, number) for oid, number in uses),
         bool(body["is_populated"]),
+        bool(body.get("on_commit", False)),
     )
 
 

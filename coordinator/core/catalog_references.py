@@ -30,6 +30,7 @@ from sql.catalog.objects import (
     EnumDefinition,
     IndexDefinition,
     SequenceDefinition,
+    SourceDefinition,
     StatisticsDefinition,
     ViewDefinition,
 )
@@ -187,6 +188,8 @@ def _table(there: _There, table: Table) -> Iterator[str]:
             yield f"constraint {name} is over a column that is not there"
     for key in table.foreign_keys:
         yield from _foreign_key(there, key)
+    if table.feed is not None and not isinstance(there.thing(table.feed.source), SourceDefinition):
+        yield f"is fed by the source {table.feed.source}, which is not there"
     view = table.materialized_view
     if view is not None:
         yield from _view(there, view)

@@ -22,6 +22,7 @@ from coordinator.core.effects import (
     RemoveStaged,
     Reply,
     WakeListeners,
+    WakeViewCatchUp,
 )
 from coordinator.core.group_commit import GatheredMembers, Group
 from coordinator.core.group_members import (
@@ -43,12 +44,16 @@ from coordinator.core.messages import (
     InsertRows,
     Leased,
     PutTable,
+    Refused,
+    RefusedReason,
     RemoveTable,
     RequestId,
     TakeLease,
     TransactionId,
 )
 from coordinator.core.short_writes.by_key import NOTHING_CHANGED
+from coordinator.core.sources.batches import PendingBatch
+from coordinator.core.sources.steps import batch_committed, batch_refused, sources_altered
 from coordinator.core.state import CoreState, refuse
 from coordinator.core.transaction_buffers import orphaned_staged_files
 from coordinator.core.transactions import Transaction
@@ -120,8 +125,7 @@ def start_group(core: CoreState, now: Timestamp) -> list[Effect]:
     if gathered.members:
         effects += _launch(core, gathered, now)
     for pending, refused in gathered.refused:
-        effects.append(Reply(pending.request, refused))
-        effects += _release_member(core, pending)
+        effects += _refused(core, pending, refused, now)
     for pending, blocked in gathered.blocked:
         effects += _blocked(core, pending, blocked)
     if core.groups.give_up_passed():
@@ -129,6 +133,15 @@ def start_group(core: CoreState, now: Timestamp) -> list[Effect]:
     if gathered.refused or gathered.blocked:
         effects += _go_on(core, now)
     return effects + persist_ceiling(core, now)
+
+
+def _refused(
+    core: CoreState, member: GroupMember, refused: Refused, now: Timestamp
+) -> list[Effect]:
+    """A member will not be written."""
+    if isinstance(member, PendingBatch):
+        return batch_refused(core, member, refused, now)
+    return [Reply(member.request, refused), *_release_member(core, member)]
 
 
 def _launch(core: CoreState, gathered: GatheredMembers, now: Timestamp) -> list[Effect]:
@@ -189,7 +202,7 @@ def group_ended(
         case GroupPassed():
             return _group_passed(core, message)
         case GroupFailed():
-            return _group_failed(core, message)
+            return _group_failed(core, message, now)
 
 
 def _group_committed(core: CoreState, token: Token, now: Timestamp) -> list[Effect]:
@@ -207,7 +220,10 @@ def _group_committed(core: CoreState, token: Token, now: Timestamp) -> list[Effe
         core.maintenance.catalog_changed(len(group.changes))
         core.holds.defined(group.catalog)
         end_altered(core, group.changes, ts)
+        sources_altered(core, group.changes)
         effects.append(PublishCatalog(group.changes, group.catalog))
+        if group.catalog.named_tables.materialized:
+            effects.append(WakeViewCatchUp())
     for shard, batch in group.commit.batches.items():
         before = core.shards[shard]
         after = before.committed(ts, batch)
@@ -220,8 +236,12 @@ def _group_committed(core: CoreState, token: Token, now: Timestamp) -> list[Effe
         effects += _notify(core, group.notifying)
     # Of what was launched, and of no earlier try (E3 of `short_writes`).
     effects += [
-        Reply(m.request, _committed_reply(group, m, _reported_ts(m, ts))) for m in group.members
+        Reply(m.request, _committed_reply(group, m, _reported_ts(m, ts)))
+        for m in group.members
+        if not isinstance(m, PendingBatch)
     ]
+    for fed in group.fed:
+        effects += batch_committed(core, fed, ts, now)
     for member in group.members:
         effects += _release_member(core, member, group.commit.batches)
     effects += serve_waiters(core, core.locks.group_landed())
@@ -259,13 +279,13 @@ def _group_passed(core: CoreState, message: GroupPassed) -> list[Effect]:
     return []
 
 
-def _group_failed(core: CoreState, message: GroupFailed) -> list[Effect]:
+def _group_failed(core: CoreState, message: GroupFailed, now: Timestamp) -> list[Effect]:
     """The group was not written, and will not be: its members hear why."""
     group = core.groups.landed(message.token)
     effects: list[Effect] = []
+    said = Refused(RefusedReason.OTHER, message.sqlstate, message.reason)
     for member in group.members:
-        effects.append(refuse(member.request, message.sqlstate, message.reason))
-        effects += _release_member(core, member)
+        effects += _refused(core, member, said, now)
     return effects + serve_waiters(core, core.locks.group_landed())
 
 

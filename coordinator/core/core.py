@@ -106,6 +106,8 @@ from coordinator.core.observation import (
 from coordinator.core.refresh import refresh_snapshot
 from coordinator.core.settings import CoreSettings
 from coordinator.core.short_writes.in_block import answer_in_block
+from coordinator.core.sources.completions import SourceCompletion
+from coordinator.core.sources.steps import advance_sources, source_reported, stop_sources
 from coordinator.core.state import CoreState, RecoveredState
 from coordinator.core.timestamps import InputSince, determine
 from coordinator.core.transaction_buffers import change_buffers
@@ -202,6 +204,9 @@ class Core:
             self._state.groups.counts,
             self._state.locks,
             self._state.subscriptions,
+            self._state.sources,
+            flushing=self._state.cutting.in_flight is not None,
+            job=self._state.maintenance.job,
         )
 
     def explain(
@@ -296,6 +301,8 @@ class Core:
                 return cuts.cut_flushed(self._state, message, now)
             case Optimize() | Vacuum():
                 return self._state.maintenance.asked(message) + self._advance(now)
+            case SourceCompletion():
+                return source_reported(self._state, message, now) + self._advance(now)
             case FilesRewritten() | Forgotten() | Vacuumed():
                 return self._state.maintenance.ended(message, now) + self._advance(now)
             case ShardDamaged(shard=shard):
@@ -315,7 +322,7 @@ class Core:
     def _shut_down(self, message: ShutDown, now: Timestamp) -> list[Effect]:
         self._state.stopping = message.request
         self._state.maintenance.stop()
-        return self._advance(now)
+        return stop_sources(self._state) + self._advance(now)
 
     # --- transactions ------------------------------------------------------------------------
 
@@ -370,7 +377,8 @@ class Core:
 
     def _advance(self, now: Timestamp) -> list[Effect]:
         """Do what has become possible: a group, waiting snapshots, leases, a cut, the end."""
-        effects = commits.start_group(self._state, now)
+        effects = advance_sources(self._state, now)
+        effects += commits.start_group(self._state, now)
         effects += commits.grant_leases(self._state)
         effects += self._state.snapshots.wake(now)
         effects += commits.persist_ceiling(self._state, now)

@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from coordinator.core.change_streams.steps import SubscriptionId
 from coordinator.core.messages import CatalogChange, ConnectionId, ReplyValue, RequestId
+from coordinator.core.sources.effects import SourceEffect
 from coordinator.core.transactions import StagedFiles
 from sql.catalog.catalog import Catalog
 from storage.commit import Commit
@@ -76,6 +77,13 @@ class StopSubscribers:
     """Tell subscriptions that they are over, whatever they do: who sends rows stops. Ends here."""
 
     subscriptions: tuple[SubscriptionId, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WakeViewCatchUp:
+    """Tell catch-up that definitions or exact intervals of views have changed. Ends here; it looks
+    at the newest catalog, and attaches by a commit like any other.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,10 +166,12 @@ Effect: TypeAlias = (
     | WakeListeners
     | WakeSubscribers
     | StopSubscribers
+    | WakeViewCatchUp
     | FlushCut
     | Tidy
     | RemoveStaged
     | RewriteFiles
     | VacuumShard
     | ForgetShards
+    | SourceEffect
 )

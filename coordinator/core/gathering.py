@@ -1,11 +1,12 @@
 """A group in the making: which members it has so far, and what they write.
 
-    queue ─▶ in order: transactions (`group_commit.py`), short writes ─▶ at the end: inserts
+    queue ─▶ in order: transactions (`group_commit.py`), short writes
+          ─▶ at the end: inserts, batches of sources
 
 The invariants are those of `group_commit.py`.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -16,6 +17,7 @@ from coordinator.core.messages import (
     Blocked,
     CatalogChange,
     ConnectionId,
+    LeaveView,
     Refused,
     RefusedReason,
     RequestId,
@@ -24,6 +26,7 @@ from coordinator.core.not_null_check import table_not_null_refusal
 from coordinator.core.recent_writes import committed_writes
 from coordinator.core.short_writes.by_key import CannotEvaluate, WriteAnswer, returned_rows
 from coordinator.core.short_writes.gathered import GATHER_WORK_MAX, ShortWritesOfGroup
+from coordinator.core.sources.batches import PendingBatch
 from coordinator.core.stale_definitions import (
     stale_name_refusal,
     stale_refusal,
@@ -31,6 +34,7 @@ from coordinator.core.stale_definitions import (
 )
 from coordinator.core.transactions import Transaction
 from coordinator.core.validation import RecentHistory
+from coordinator.core.views.exactness import views_left_behind, without_exactness
 from sql.catalog.catalog import Catalog, NameDependency, Table
 from storage.batch import WriteBatch
 from storage.types import ShardId
@@ -52,6 +56,7 @@ class Gathering:
     notifying: list[Transaction] = field(default_factory=list[Transaction])
     nbytes: int = 0
     inserts: list[PendingInsert] = field(default_factory=list[PendingInsert])
+    fed: list[PendingBatch] = field(default_factory=list[PendingBatch])
     answers: dict[RequestId, WriteAnswer] = field(default_factory=dict[RequestId, WriteAnswer])
     verdicts: dict[tuple[int, int], Refused | None] = field(
         default_factory=dict[tuple[int, int], Refused | None]
@@ -63,7 +68,7 @@ class Gathering:
 
     def has_room(self, members_max: int, bytes_max: int) -> bool:
         """False if the next member must wait for the next group."""
-        count = len(self.members) + len(self.inserts)
+        count = len(self.members) + len(self.inserts) + len(self.fed)
         return count < members_max and self.nbytes < bytes_max and self.short.work < GATHER_WORK_MAX
 
     def wait(self, pending: GroupMember) -> None:
@@ -84,6 +89,15 @@ class Gathering:
     def must_leave(self, pending: GroupMember) -> bool:
         """Whether one of its own session has left before it (G7)."""
         return pending.owner in self.left_sessions and not isinstance(pending, PendingCommit)
+
+    def leave_views(self, written: Collection[int], changes: Iterable[CatalogChange] = ()) -> None:
+        """A member is admitted: the views over what it changes are behind (V2 of `views`)."""
+        if not self.catalog.exact_views:
+            return
+        left = views_left_behind(self.catalog, written, changes)
+        if left:
+            self.catalog = without_exactness(self.catalog, left)
+            self.changes.extend(map(LeaveView, left))
 
     def definition_verdict(self, table: Table, names: Collection[NameDependency]) -> Refused | None:
         """The verdict on what a write without a transaction is bound to."""
@@ -112,6 +126,31 @@ def admit_inserts(group: Gathering) -> None:
         _add_inserts(group, shard, inserts)
 
 
+def admit_batches(group: Gathering) -> None:
+    """All batches of sources: they conflict with nobody, but may be of old definitions (F5)."""
+    wanted, group.fed = group.fed, []
+    for pending in wanted:
+        refused = _batch_refusal(group, pending)
+        if refused is not None:
+            group.refused.append((pending, refused))
+            continue
+        group.members.append(pending)
+        group.fed.append(pending)
+        group.leave_views(pending.tables())
+        for shard, batch in pending.writes.items():
+            group.batches.setdefault(shard, []).append(batch)
+            state = group.recent.shards.get(shard)
+            group.recent.ahead.add(shard, state, batch, committed_writes(batch, ()))
+
+
+def _batch_refusal(group: Gathering, pending: PendingBatch) -> Refused | None:
+    if not pending.is_current(group.catalog):
+        return stale_refusal("a source or what it feeds was changed")
+    written = (table for table in pending.fed if table.shard in pending.writes)
+    found = (fenced_table_refusal(table, group.recent.shards) for table in written)
+    return next((refused for refused in found if refused is not None), None)
+
+
 def admit_change(group: Gathering, pending: PendingChange, *, goes_again: bool) -> None:
     """Evaluate a short write at its place (E1 of `short_writes`)."""
     change = pending.change
@@ -131,6 +170,8 @@ def admit_change(group: Gathering, pending: PendingChange, *, goes_again: bool) 
         group.block(pending, done)
         return
     group.members.append(pending)
+    if done:
+        group.leave_views(pending.tables())
     group.answers[pending.request] = WriteAnswer(len(done), returned_rows(done))
     group.nbytes += change.nbytes
 
@@ -153,6 +194,7 @@ def _add_inserts(group: Gathering, shard: ShardId, inserts: Sequence[PendingInse
     batch = _batch_of(inserts)
     if isinstance(batch, WriteBatch):
         group.members.extend(inserts)
+        group.leave_views(inserts[0].tables())
         group.batches.setdefault(shard, []).append(batch)
         state = group.recent.shards.get(shard)
         group.recent.ahead.add(shard, state, batch, committed_writes(batch, ()))

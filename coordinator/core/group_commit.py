@@ -22,7 +22,7 @@ INVARIANTS
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -37,6 +37,7 @@ from coordinator.core.catalog import (
 from coordinator.core.gathering import (
     Gathering,
     add_changes,
+    admit_batches,
     admit_change,
     admit_inserts,
 )
@@ -55,6 +56,7 @@ from coordinator.core.messages import (
     Blocked,
     CatalogChange,
     Refused,
+    RemoveObject,
     RequestId,
 )
 from coordinator.core.not_null_check import not_null_refusal
@@ -62,6 +64,8 @@ from coordinator.core.own_writes import deletes_of_others, merge_batches
 from coordinator.core.recent_writes import CommittedWrites, RecentWrites, committed_writes
 from coordinator.core.short_writes.by_key import NOTHING_CHANGED, WriteAnswer
 from coordinator.core.short_writes.gathered import ShortWritesOfGroup
+from coordinator.core.sources.batches import PendingBatch
+from coordinator.core.sources.records import delete_source_record, put_source_record
 from coordinator.core.stale_definitions import (
     stale_name_refusal,
     stale_refusal,
@@ -72,14 +76,17 @@ from coordinator.core.validation import (
     RecentHistory,
     ValidationCounts,
     WritesAhead,
+    behind_refusal,
     concurrent_update_refusal,
     conflict_refusal,
     fenced_writes_refusal,
 )
 from sql.catalog.catalog import Catalog, Table
+from sql.catalog.objects import SourceDefinition
 from storage.batch import RowIdentity, WriteBatch
 from storage.commit import Commit
 from storage.shard import ShardState
+from storage.stash import Write
 from storage.types import ShardId, Timestamp, Token
 
 EARLIER_FIRST: Final = "an earlier statement of the session has to go first"
@@ -102,6 +109,8 @@ class Group:
     """Whether it goes through the txns shard, at a timestamp of its own (G6)."""
     answers: Mapping[RequestId, WriteAnswer]
     """Of the short writes (E3 of `short_writes`)."""
+    fed: tuple[PendingBatch, ...]
+    """Those of the members that are batches of sources."""
 
     def tables(self) -> frozenset[int]:
         """The oids of the tables that the group writes rows to."""
@@ -182,6 +191,9 @@ class GroupCommit:
             elif isinstance(pending, PendingInsert):
                 group.inserts.append(pending)
                 group.nbytes += pending.insertion.nbytes
+            elif isinstance(pending, PendingBatch):
+                group.fed.append(pending)
+                group.nbytes += pending.nbytes
             elif isinstance(pending, PendingChange):
                 admit_change(group, pending, goes_again=pending.request in self._again)
             elif pending.is_row_held(locks, shards) or self._has_lost_rows(pending, locks, shards):
@@ -191,6 +203,8 @@ class GroupCommit:
         add_changes(group)
         if group.inserts:
             admit_inserts(group)
+        if group.fed:
+            admit_batches(group)
         self._queue.extendleft(reversed(group.waiting))
         if group.left_sessions:
             self._leave_with(group)
@@ -207,6 +221,7 @@ class GroupCommit:
             recent.ahead.entries,
             tuple(group.notifying),
             group.answers,
+            tuple(group.fed),
         )
 
     def _leave_with(self, group: Gathering) -> None:
@@ -289,12 +304,13 @@ class GatheredMembers:
     interim: Mapping[ShardId, Sequence[CommittedWrites]]
     notifying: tuple[Transaction, ...]
     answers: Mapping[RequestId, WriteAnswer]
+    fed: tuple[PendingBatch, ...]
 
     @property
     def is_durable(self) -> bool:
         """Whether the group must go through the txns shard (G6)."""
         # What an insert and a delete of one group come to is nothing, yet they have written.
-        return bool(self.batches) or any(
+        return bool(self.batches or self.fed or self.changes) or any(
             m.txn.is_write() if isinstance(m, PendingCommit) else self.has_changed(m.request)
             for m in self.members
         )
@@ -312,7 +328,7 @@ class GatheredMembers:
             token=token,
             batches=self.batches,
             registers=registers,
-            catalog=encode_changes(ts, self.changes),
+            records=(*encode_changes(ts, self.changes), *self._source_records(ts)),
         )
         return Group(
             self.members,
@@ -323,7 +339,16 @@ class GatheredMembers:
             self.notifying,
             is_durable,
             self.answers,
+            self.fed,
         )
+
+    def _source_records(self, ts: Timestamp) -> Iterator[Write]:
+        """How far sources are read with this commit (F1 of `sources`)."""
+        for batch in self.fed:
+            yield put_source_record(batch.definition.oid, ts, batch.record)
+        for change in self.changes:
+            if isinstance(change, RemoveObject) and isinstance(change.object, SourceDefinition):
+                yield delete_source_record(change.object.oid)
 
 
 def _admit(group: Gathering, pending: PendingCommit) -> None:
@@ -348,6 +373,7 @@ def _admit(group: Gathering, pending: PendingCommit) -> None:
     verdict = (
         stale_tables_refusal(txn, catalog)
         or stale_name_refusal(txn.look_ups, group.catalog)
+        or behind_refusal(txn, group.catalog)
         or conflict_refusal(txn, writes, group.recent)
         or fenced_writes_refusal(txn, shards, writes)
         or not_null_refusal(_defined(txn, catalog), writes)
@@ -365,6 +391,8 @@ def _admit(group: Gathering, pending: PendingCommit) -> None:
         group.nbytes += batch.nbytes
         entry = committed_writes(batch, txn.replaced.get(shard, ()))
         group.recent.ahead.add(shard, shards.get(shard), batch, entry)
+    if catalog.exact_views:
+        group.leave_views(pending.tables(), txn.changes)
 
 
 def _defined(txn: Transaction, catalog: Catalog) -> Iterable[Table]:

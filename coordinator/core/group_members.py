@@ -23,6 +23,7 @@ from coordinator.core.messages import (
 )
 from coordinator.core.own_writes import deletes_of_others
 from coordinator.core.short_writes.by_key import WriteByKey
+from coordinator.core.sources.batches import PendingBatch
 from coordinator.core.transactions import Transaction
 from sql.catalog.objects import IndexDefinition
 from storage.shard import ShardState
@@ -187,4 +188,4 @@ class PendingChange:
         return Blocked(tag, LockMode.ROW_EXCLUSIVE)
 
 
-GroupMember: TypeAlias = PendingCommit | PendingInsert | PendingChange
+GroupMember: TypeAlias = PendingCommit | PendingInsert | PendingChange | PendingBatch

@@ -60,6 +60,9 @@ class _Work(StrEnum):
     VACUUM = "vacuum"
 
 
+_VERBS: Final = {_Work.COMPACT: "OPTIMIZE", _Work.VACUUM: "VACUUM"}
+
+
 @dataclass(frozen=True, slots=True)
 class _Job:
     """Something to do with a shard. `request`: who waits for it, if anybody. `flushed`: what was in
@@ -186,6 +189,12 @@ class Maintenance:
         due = not 0 <= now - last < self._settings.vacuum_age_us
         if _Work.VACUUM not in queued and due:
             self._queue.append(_Job(_Work.VACUUM, shard))
+
+    @property
+    def job(self) -> tuple[str, ShardId] | None:
+        """The statement and the shard of the job in flight; for observation."""
+        job = self._in_flight
+        return None if job is None else (_VERBS[job.work], job.shard)
 
     # --- one job after the other ---------------------------------------------------------------
 

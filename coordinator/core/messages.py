@@ -33,9 +33,10 @@ from coordinator.core.locking.modes import LockMode, LockTag, LockWait, RowTag
 from coordinator.core.notifications.changes import NotificationChanges, TakenNotifications
 from coordinator.core.predicates import ReadPredicate
 from coordinator.core.short_writes.by_key import RowValues, WriteByKey
+from coordinator.core.sources.completions import SourceMessage
 from sql.catalog.acl import ObjectPrivileges
 from sql.catalog.catalog import Catalog, NameDependency, ReadHold, Table, Timeline
-from sql.catalog.objects import CatalogObject, Comment, Subject
+from sql.catalog.objects import CatalogObject, Comment, ExactView, Subject
 from sql.catalog.roles import Role
 from sql.catalog.stored_settings import SettingScope
 from storage.batch import DataFile, RowEncoder, ShardView, WriteBatch
@@ -172,8 +173,24 @@ class PutSettings:
     texts: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class AttachView:
+    """The stored rows of a materialized view are exact from here on."""
+
+    oid: int
+    view: ExactView
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveView:
+    """They are not any more."""
+
+    oid: int
+
+
 CatalogChange: TypeAlias = (
-    PutObject | RemoveObject | PutTable | RemoveTable | PutSchema | RemoveSchema | PutTimeline
+    AttachView | LeaveView
+    | PutObject | RemoveObject | PutTable | RemoveTable | PutSchema | RemoveSchema | PutTimeline
     | RemoveTimeline | PutReadHold | RemoveReadHold | PutComment
     | PutRole | RemoveRole | PutPrivileges | PutSettings
 )  # fmt: skip
@@ -641,7 +658,7 @@ Message: TypeAlias = (
     | AbortTransaction | NewTableId | CeilingPersisted | CeilingFailed | GroupCommitted
     | GroupPassed | GroupFailed | CutFlushed | Tidied | Tick | Disconnected | ShutDown | Optimize
     | Vacuum | FilesRewritten | Vacuumed | Forgotten | ShardDamaged
-    | BeginSubscription | TakeStep | MoveSubscription | Unsubscribe
+    | BeginSubscription | TakeStep | MoveSubscription | Unsubscribe | SourceMessage
 )  # fmt: skip
 
 

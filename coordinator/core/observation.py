@@ -6,6 +6,7 @@ INVARIANTS
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from coordinator.core.change_streams.steps import SubscriptionId
 from coordinator.core.change_streams.subscriptions import Subscription, Subscriptions
@@ -15,6 +16,8 @@ from coordinator.core.messages import ConnectionId, TransactionId
 from coordinator.core.oracle import Oracle
 from coordinator.core.own_writes import OwnWrites
 from coordinator.core.read_holds import ReadHolds
+from coordinator.core.sources.observed import ObservedSource, observed_sources
+from coordinator.core.sources.running import RunningSources
 from coordinator.core.timestamps import Determination
 from coordinator.core.transactions import Transaction
 from coordinator.core.validation import ValidationCounts
@@ -32,6 +35,9 @@ class ObservedShard:
     state: ShardState
 
 
+HOLD_KINDS: Final = ("transaction", "subscription", "named")
+
+
 @dataclass(frozen=True, slots=True)
 class ObservedHold:
     """A read hold: of a transaction, of a subscription, or a named one."""
@@ -42,6 +48,13 @@ class ObservedHold:
     owner: ConnectionId | None = None
     subscription: SubscriptionId | None = None
 
+    @property
+    def kind(self) -> str:
+        """One of HOLD_KINDS."""
+        if self.name is not None:
+            return "named"
+        return "transaction" if self.subscription is None else "subscription"
+
 
 @dataclass(frozen=True, slots=True)
 class ObservedSubscription:
@@ -49,7 +62,7 @@ class ObservedSubscription:
 
     id: SubscriptionId
     owner: ConnectionId
-    table: Table
+    tables: tuple[Table, ...]
     as_of: Timestamp
     up_to: Timestamp | None
     position: Timestamp
@@ -85,6 +98,14 @@ class ObservedLock:
 
 
 @dataclass(frozen=True, slots=True)
+class ObservedMaintenance:
+    """The job in flight: VACUUM or OPTIMIZE of a shard."""
+
+    verb: str
+    shard: ShardId
+
+
+@dataclass(frozen=True, slots=True)
 class ObservedTimeline:
     """One timeline, all of it at one moment. Everything in it is readable up to `read_ts`."""
 
@@ -100,8 +121,12 @@ class ObservedTimeline:
     lock_waits: int = 0
     """Requests for locks that had to wait, since the start."""
     subscriptions: tuple[ObservedSubscription, ...] = ()
+    sources: tuple[ObservedSource, ...] = ()
     clock: ClockState = field(default_factory=ClockState)
     """The driver's, which it feeds the core's time from."""
+    flushing: bool = False
+    """Whether a cut is in flight."""
+    maintaining: ObservedMaintenance | None = None
 
     @property
     def upper(self) -> Timestamp:
@@ -130,8 +155,12 @@ def observed_timeline(
     counts: ValidationCounts,
     locks: LockTable,
     subscriptions: Subscriptions,
+    sources: RunningSources,
+    *,
+    flushing: bool,
+    job: tuple[str, ShardId] | None,
 ) -> ObservedTimeline:
-    """A timeline as it is (V1)."""
+    """A timeline as it is (V1). `job`: of maintenance, in flight."""
     tables = sorted(catalog.tables.values(), key=lambda table: (table.schema, table.name))
     return ObservedTimeline(
         timeline,
@@ -149,6 +178,9 @@ def observed_timeline(
         tuple(_locks(locks)),
         locks.waits,
         tuple(map(_subscription, subscriptions)),
+        observed_sources(sources),
+        flushing=flushing,
+        maintaining=None if job is None else ObservedMaintenance(*job),
     )
 
 
@@ -179,7 +211,7 @@ def _subscription(known: Subscription) -> ObservedSubscription:
     return ObservedSubscription(
         known.id,
         known.owner,
-        wanted.table,
+        wanted.tables,
         wanted.as_of,
         wanted.up_to,
         known.position,

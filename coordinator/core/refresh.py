@@ -28,6 +28,7 @@ from coordinator.core.validation import (
     RecentHistory,
     ValidationCounts,
     WritesAhead,
+    behind_refusal,
     changed_reads_refusal,
     conflict_refusal,
 )
@@ -89,6 +90,7 @@ def _all_unchanged(core: CoreState, txn: Transaction, ts: Timestamp) -> bool:
     verdict = (
         stale_tables_refusal(txn, catalog, every=True)
         or stale_name_refusal(txn.look_ups, catalog)
+        or behind_refusal(txn, catalog, every=True)
         # Levels that validate their reads have them looked at among their conflicts.
         or (None if txn.isolation in VALIDATING else changed_reads_refusal(txn, recent))
         or conflict_refusal(txn, writes, recent)

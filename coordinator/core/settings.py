@@ -48,9 +48,16 @@ class CoreSettings:
     """Between two closings of time for subscribers that ask how far it has come. Smaller: more
     wake-ups. Larger: an idle subscriber can resume only from further back."""
 
+    subscribe_compare_us: int = 1_000_000
+    """Between two looks at a query whose answers are compared. Smaller: each of its subscribers
+    has an engine compute more often. Larger: more of its states are skipped."""
+
     subscription_lag_us: int | None = None
     """How far a subscriber may be behind before it is ended with 53400; None: as far as its table
     keeps history. Larger: slow readers keep more files and versions."""
+
+    source_retry_max_us: int = 30_000_000
+    """Between two attempts of a source whose upstream does not answer. Larger: it goes on later."""
 
     compaction: CompactionLimits = field(default_factory=CompactionLimits)
     """Which files are rewritten by themselves."""

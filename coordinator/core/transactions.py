@@ -34,6 +34,7 @@ from coordinator.core.catalog import (
 )
 from coordinator.core.definition_conflicts import find_definition_conflict
 from coordinator.core.messages import (
+    AttachView,
     CatalogChange,
     ConnectionId,
     Isolation,
@@ -297,6 +298,8 @@ class Transaction:
     def change_catalog(self, changes: tuple[CatalogChange, ...]) -> None:
         """Buffer DDL; the transaction's own snapshot shows it at once. Raises Stale."""
         assert self.snapshot is not None, "X1: DDL is bound against a snapshot"
+        if self.isolation not in VALIDATING and any(isinstance(c, AttachView) for c in changes):
+            raise StaleCatalog("V6: a view is attached by a transaction that is validated")
         catalog = apply_changes(self.snapshot.catalog, changes, version=self._overlay_version())
         self._alter(changes, self.snapshot)
         self.changes.extend(changes)

@@ -55,7 +55,8 @@ from coordinator.core.recent_writes import (
 )
 from coordinator.core.stale_definitions import RETRY_HINT, stale_refusal
 from coordinator.core.transactions import VALIDATING, Transaction
-from sql.catalog.catalog import Table
+from coordinator.core.views.exactness import fallen_behind
+from sql.catalog.catalog import Catalog, Table
 from storage.batch import WriteBatch
 from storage.known_rows import KnownRows
 from storage.shard import ShardState
@@ -205,6 +206,18 @@ def conflict_refusal(
         or _read_conflict(txn, recent)
         or _lock_conflict(txn, recent)
     )
+
+
+def behind_refusal(txn: Transaction, now: Catalog, *, every: bool = False) -> Refused | None:
+    """V7 of `views`: the verdict on stored rows of views. `every`: at every level."""
+    if not txn.base.exact_views or not (every or txn.isolation in VALIDATING):
+        return None
+    read = (oid for oid, table in txn.tables.items() if ShardId(table.shard) in txn.reads)
+    oid = fallen_behind(txn.base, read, now)
+    if oid is None:
+        return None
+    detail = f'Materialized view "{txn.tables[oid].name}" has changed since it was read.'
+    return Refused(RefusedReason.CONFLICT, "40001", _CONFLICT, detail, RETRY_HINT)
 
 
 def _alter_conflict(txn: Transaction, recent: RecentHistory) -> Refused | None:

@@ -42,6 +42,7 @@ from coordinator.core.effects import (
     Tidy,
     WakeListeners,
     WakeSubscribers,
+    WakeViewCatchUp,
 )
 from coordinator.core.locking.modes import AdvisoryTag, LockMode, LockTag, LockWait
 from coordinator.core.messages import (
@@ -110,6 +111,13 @@ from coordinator.core.notifications.changes import NotificationChanges, TakenNot
 from coordinator.core.observation import ObservedTimeline, TimestampExplained
 from coordinator.core.predicates import ReadPredicate
 from coordinator.core.short_writes.by_key import WriteByKey
+from coordinator.core.sources.effects import (
+    AcknowledgeSource,
+    PrepareBatch,
+    PullSource,
+    StartSource,
+    StopSource,
+)
 from coordinator.driver.advance_timeline import check_advance
 from coordinator.driver.change_streams import ChangeStream, SubscriptionWakers
 from coordinator.driver.commit_effects import CommitEffects
@@ -119,6 +127,7 @@ from coordinator.driver.leadership import Leadership
 from coordinator.driver.maintenance_effects import MaintenanceEffects, RunBlocking, in_thread
 from coordinator.driver.notifications import SessionNotifications
 from coordinator.driver.sequences import SequenceState, SequenceValues
+from coordinator.driver.sources import SourceEffects
 from coordinator.failures import admin_shutdown, storage_failure
 from coordinator.server_counters import ServerCounters
 from sql.catalog.catalog import SYSTEM_TIMELINE, Catalog, NameDependency, Table
@@ -160,8 +169,10 @@ class Driver:
         run_blocking: RunBlocking = in_thread,
         notifications: SessionNotifications | None = None,
         counters: ServerCounters | None = None,
+        feeding: SourceEffects | None = None,
     ) -> None:
         self._core = core
+        self._feeding = feeding
         self.notifications = notifications or SessionNotifications(core.notifications)
         self._clock = clock
         self._inbox: deque[Message] = deque()
@@ -193,6 +204,8 @@ class Driver:
         self._sequences = SequenceValues(stash, epoch)
         self._numbers = itertools.count((epoch << TRANSACTION_NUMBER_BITS) + 1)
         self.on_catalog: Callable[[PublishCatalog], None] = lambda _: None
+        self.on_views: Callable[[], None] = lambda: None
+        """Told that definitions or exact intervals of materialized views have changed."""
 
     @property
     def core(self) -> Core:
@@ -217,6 +230,8 @@ class Driver:
             self._subscribers.wake_all()
             for future in self._waiting.values():
                 future.cancel()
+            if self._feeding is not None:
+                await self._feeding.close()
 
     async def _tick(self) -> None:
         while not self._stopping.is_set():
@@ -273,10 +288,15 @@ class Driver:
                 self._spawn(self._committing.confirm_group(effect.token))
             case WakeListeners():
                 self.notifications.wake(effect.owners)
+            case WakeViewCatchUp():
+                self.on_views()
             case WakeSubscribers():
                 self._subscribers.wake(effect.subscriptions)
             case StopSubscribers():
                 self._subscribers.stop(effect.subscriptions)
+            case StartSource() | PullSource() | PrepareBatch() | AcknowledgeSource() | StopSource():
+                assert self._feeding is not None, "a core with sources has readers"
+                self._spawn(self._feeding.run(effect))
             case _:
                 self._spawn(self._maintaining.run(effect))
 

@@ -257,7 +257,7 @@ class Timelines:
 
     async def subscribe(self, txn: TransactionId, wanted: SubscriptionRequest) -> ChangeStream:
         """See Coordination."""
-        driver, own = self._place(txn, [wanted.table])
+        driver, own = self._place(txn, wanted.tables)
         return await driver.subscribe(own, wanted)
 
     def change_catalog(self, txn: TransactionId, changes: Sequence[CatalogChange]) -> None:

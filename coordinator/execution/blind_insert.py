@@ -94,7 +94,7 @@ def _compiled(prepared: ParameterizedStatement, in_process: InProcess) -> _Inser
         return None
     if table.keys or table.checks or table.foreign_keys or table.on_commit:
         return None
-    if table.unique_indexes:
+    if table.unique_indexes or table.feed is not None:
         return None
     if prepared.filled or any(c.generated or c.domain for c in table.columns):
         return None

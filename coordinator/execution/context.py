@@ -32,12 +32,15 @@ from compute.reference.expressions import Row
 from compute.reference.support import RowsAllowed
 from coordinator.core.locking.modes import LockMode
 from coordinator.driver.coordination import Coordination
+from coordinator.execution.change_streams.shared_steps import SharedSteps
 from coordinator.execution.read_predicates import read_predicates
 from coordinator.execution.reg_names import OidNaming
+from coordinator.execution.views.attempts import CatchUpLog
+from coordinator.execution.views.shown import view_rows
 from coordinator.large_work import aside_if
 from coordinator.memory_account import MemoryAccount
 from coordinator.pgcatalog.activity import ObservedSession
-from coordinator.pgcatalog.meridian_schema import relation_view
+from coordinator.pgcatalog.meridian_schema import relation_view, rows_as_view
 from coordinator.pgcatalog.sequences import has_sequence_rows, sequence_states, sequence_view
 from coordinator.pgcatalog.syscache import SystemCache
 from coordinator.pgwire.messages import Severity
@@ -45,11 +48,13 @@ from coordinator.planning.literal_templates import LiteralTemplates
 from coordinator.planning.plan_cache import PlanCache
 from coordinator.server_counters import ServerCounters
 from coordinator.statistics.server_statistics import ObservedStatistics, ServerStatistics
+from coordinator.transaction.following import ChangeReader
 from coordinator.transaction.transaction import SessionTransaction
 from coordinator.variables.variables import Variables
 from sql.binder.state import BindContext, Binding
 from sql.catalog.catalog import Catalog, NameDependency, Table
 from sql.catalog.meridian_schema import (
+    MATERIALIZED_VIEWS,
     STATEMENT_VIEWS,
     is_server_state,
     is_system_relation,
@@ -226,8 +231,11 @@ class Services:
     templates: LiteralTemplates = field(default_factory=LiteralTemplates)
     memory: MemoryAccount = field(default_factory=MemoryAccount)
     """What sessions hold together."""
+    told: SharedSteps = field(default_factory=SharedSteps)
+    """What several subscribers are told alike."""
     counters: ServerCounters = field(default_factory=ServerCounters)
     statistics: ServerStatistics = field(default_factory=ServerStatistics)
+    catch_up: CatchUpLog = field(default_factory=CatchUpLog)
     sessions: Sessions | None = None
     """None before the server accepts connections."""
 
@@ -379,6 +387,9 @@ class Execution:
                 rows = own if found is None else {**own, table.name: found}
                 seen = Observed(observed, sessions, rows, statistics)
                 return observed_view(table, context, seen)
+            if table.oid == MATERIALIZED_VIEWS.oid:
+                newest = coordination.newest_catalog
+                return rows_as_view(table, [*view_rows(newest, self.services.catch_up)])
             if is_system_catalog(table):
                 return catalog_view(table, context, cache, points.get(table.oid))
             return relation_view(table, observed)
@@ -434,6 +445,8 @@ class Rows:
     naming: OidNaming | None = None
     is_binary: bool = False
     """Of FETCH from a BINARY cursor, which a simple query gets in binary."""
+    reader: ChangeReader | None = None
+    """Of a subscription: a batch without rows says that a FETCH should end here."""
 
 
 Outcome: TypeAlias = Done | Rows

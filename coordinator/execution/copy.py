@@ -54,6 +54,7 @@ from coordinator.pgwire.messages import (
     Severity,
 )
 from coordinator.streams import closing_batches
+from coordinator.transaction.progress import CopyProgress
 from sql.errors import SqlError, not_supported
 from sql.statements.bound import CopyIn, CopyOut, OutputColumn
 from sql.statements.copy_options import CopyOptions
@@ -110,7 +111,8 @@ async def execute_copy_in(execution: Execution, copy: CopyIn, stream: CopyStream
         raise _not_fresh()
     sink = RowSink.of(execution, copy.table)
     try:
-        reader = await _receive(execution, copy, stream, sink)
+        with transaction.progress.copying("COPY FROM", copy.table.oid) as progress:
+            reader = await _receive(execution, copy, stream, sink, progress)
         batch = await sink.finish()
         try:
             await check_keys_free(execution, copy.table, sink.keyed)
@@ -156,7 +158,13 @@ def _reader(execution: Execution, copy: CopyIn) -> Reader:
     )
 
 
-async def _receive(execution: Execution, copy: CopyIn, stream: CopyStream, sink: RowSink) -> Reader:
+async def _receive(
+    execution: Execution,
+    copy: CopyIn,
+    stream: CopyStream,
+    sink: RowSink,
+    progress: CopyProgress,
+) -> Reader:
     defaults = _Defaults(execution, copy)
     reader = _reader(execution, copy)
     code = BINARY_FORMAT if copy.options.is_binary else TEXT_FORMAT
@@ -167,7 +175,13 @@ async def _receive(execution: Execution, copy: CopyIn, stream: CopyStream, sink:
     async def take_in(read: Callable[[Reader, bytes], Sequence[pa.RecordBatch]]) -> None:
         piece = b"".join(pieces)
         pieces.clear()
-        await _add(execution, copy, await _read(execution, reader, read, piece), sink, defaults)
+        progress.bytes += len(piece)
+        read_rows = await _read(execution, reader, read, piece)
+        before = sink.rows
+        await _add(execution, copy, read_rows, sink, defaults)
+        progress.rows += sink.rows - before
+        progress.excluded += sum(each.num_rows for each in read_rows) - (sink.rows - before)
+        progress.skipped = reader.skipped
 
     size = 0
     while True:
@@ -320,7 +334,8 @@ async def execute_copy_out(
     writer = _writer(execution, copy.query.columns, copy.options)
     batches = await start_query(execution, copy.query, as_of=as_of)
     batches = evaluate_row_calls(execution, batches, copy.query.calls)
-    return await _send_copied(execution, copy.query.columns, writer, batches, stream)
+    relation = 0 if copy.table is None else copy.table.oid
+    return await _send_copied(execution, copy.query.columns, writer, batches, stream, relation)
 
 
 async def send_copied(
@@ -342,6 +357,7 @@ async def _send_copied(
     writer: CopyWriter | BinaryWriter,
     batches: AsyncIterator[pa.RecordBatch],
     stream: CopyStream,
+    relation: int = 0,
 ) -> Done:
     code = BINARY_FORMAT if isinstance(writer, BinaryWriter) else TEXT_FORMAT
     stream.send(CopyOutResponse((code,) * len(columns), code))
@@ -351,15 +367,20 @@ async def _send_copied(
         stream.send(CopyFrames(header, 1))
     rows = 0
     named = oid_naming(columns, execution.context)
-    async with closing_batches(batches):
-        async for batch in batches:
-            if named is not None:
-                batch = named(batch, [True] * len(columns))  # noqa: PLW2901
-            for start in range(0, batch.num_rows, PIECE_ROWS):
-                piece = batch.slice(start, PIECE_ROWS)
-                stream.send(await asyncio.to_thread(writer.message, piece))
-                await stream.relieve()
-            rows += batch.num_rows
+    copying = execution.transaction.progress.copying("COPY TO", relation)
+    with copying as progress:
+        async with closing_batches(batches):
+            async for batch in batches:
+                if named is not None:
+                    batch = named(batch, [True] * len(columns))  # noqa: PLW2901
+                for start in range(0, batch.num_rows, PIECE_ROWS):
+                    piece = batch.slice(start, PIECE_ROWS)
+                    message = await asyncio.to_thread(writer.message, piece)
+                    stream.send(message)
+                    progress.bytes += len(message.data)
+                    progress.rows += piece.num_rows
+                    await stream.relieve()
+                rows += batch.num_rows
     trailer = writer.trailer()
     if trailer:
         stream.send(CopyFrames(trailer, 1))

@@ -23,9 +23,12 @@ from coordinator.execution.run_plan import run_plan
 from coordinator.execution.sequence_calls import evaluate_row_calls
 from coordinator.execution.spill import write_rows
 from coordinator.execution.truncate import all_rows
+from coordinator.execution.views.attach import attach_view
+from coordinator.pgwire.messages import Severity
 from coordinator.streams import closing_batches
 from sql.binder.stored.unique_indexes import unique_indexes_of
 from sql.catalog.catalog import Table
+from sql.errors import SqlError
 from sql.plan.nodes import Plan
 from sql.statements.bound import CreateTable, CreateTableAs, RefreshMaterializedView, RowCalls
 from sql.statements.locking import LockingQuery
@@ -55,6 +58,8 @@ async def execute_create_as(execution: Execution, statement: CreateTableAs) -> D
         raise
     if sink.rows:
         await write_rows(execution, table, rows)
+    if table.query is not None:
+        attach_view(execution, table, await execution.transaction.timestamp([table]))
     return Done(f"SELECT {sink.rows}")
 
 
@@ -71,6 +76,11 @@ async def execute_refresh(
     execution.transaction.check_writable(tag)
     before, after = statement.table, statement.after
     old = await _old_rows(execution, before)
+    if statement.difference is not None and not await _differs(execution, statement):
+        # They are there already, and are those of the query: only that is to be said.
+        if before.oid not in execution.catalog().exact_views:
+            attach_view(execution, before, await execution.transaction.timestamp([before]))
+        return Done(tag)
     sink = RowSink.of(execution, after, checked=statement.is_concurrent)
     try:
         if statement.source is not None:
@@ -92,7 +102,24 @@ async def execute_refresh(
         await validate_rows(execution, after, statement.validations)
         for index in unique_indexes_of(execution.catalog(), after):
             await check_unique_rows(execution, after, index)
+    if statement.source is not None:
+        attach_view(execution, after, await execution.transaction.timestamp([after]))
     return Done(tag)
+
+
+async def _differs(execution: Execution, statement: RefreshMaterializedView) -> bool:
+    """Whether stored rows differ from those of the query; the session is told how many."""
+    plan, view = statement.difference, statement.table
+    assert plan is not None, "asked for views that are compared"
+    inputs = await execution.views((*statement.tables, view), plan=plan)
+    count = 0
+    async with closing_batches(run_plan(execution, plan, inputs)) as batches:
+        async for batch in batches:
+            count += batch.num_rows
+    rows = "1 row differs" if count == 1 else f"{count} rows differ"
+    told = f'materialized view "{view.name}": {rows} from those of its query'
+    execution.notice(SqlError("00000", told), Severity.NOTICE)
+    return count > 0
 
 
 async def _old_rows(execution: Execution, table: Table) -> ShardView:

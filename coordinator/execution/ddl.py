@@ -29,6 +29,7 @@ from coordinator.execution.context import Done, Execution
 from coordinator.execution.dml.computed_keys import check_unique_rows
 from coordinator.execution.dml.deferred_constraints import check_no_pending_checks
 from coordinator.execution.grant import role_changes, with_owners
+from coordinator.execution.sources.definitions import check_feeds, created_by_source
 from coordinator.execution.spill import write_rows
 from coordinator.execution.time_value import time_value
 from coordinator.pgwire.messages import Severity
@@ -69,7 +70,9 @@ from sql.statements.ddl import (
     Redefinition,
 )
 from sql.statements.runtime_parameters import RowDefault
+from sql.statements.sources import CreateFedTables, CreateSource
 from sql.statements.timelines import (
+    AdvanceReadHold,
     AdvanceTimeline,
     CreateReadHold,
     CreateTimeline,
@@ -85,6 +88,7 @@ async def execute_definition(execution: Execution, statement: Definition, tag: s
     """Buffer the DDL; it is part of the commit like any write."""
     execution.transaction.check_writable(tag)
     _check_unused(execution, statement)
+    check_feeds(execution, statement)
     changes = _with_schema(execution, await _changes(execution, statement))
     if changes:
         _buffer(execution, changes)
@@ -200,9 +204,17 @@ async def _changes(execution: Execution, statement: Definition) -> list[CatalogC
             return _dropped_schemas(execution, statement)
         case AlterTable():
             return await _altered(execution, statement)
+        case CreateSource(exists=True, source=source):
+            _skipping(execution, "42710", f'source "{source.name}" already exists')
+            return []
+        case CreateFedTables(exists=str(name)):
+            _skipping(execution, "42P07", f'relation "{name}" already exists')
+            return []
+        case CreateSource() | CreateFedTables():
+            return await created_by_source(execution, statement)
         case CreateTimeline() | DropTimeline():
             return await _timelines(execution, statement)
-        case CreateReadHold() | DropReadHold():
+        case CreateReadHold() | AdvanceReadHold() | DropReadHold():
             return await _read_holds(execution, statement)
 
 
@@ -304,7 +316,7 @@ async def _objects(execution: Execution, statement: ChangeObjects) -> list[Catal
     changes: list[CatalogChange] = [PutTable(change.after) for change in statement.tables]
     batches = await rewrite_tables(execution, statement.rewritings)
     changes += [PutTable(item.change.after) for item in statement.rewritings]
-    changes += [RemoveTable(table) for table in statement.dropped_tables]
+    changes += _dropped(execution, statement.dropped_tables)
     changes += _removed(execution, statement.dropped)
     for thing in statement.objects:
         changes.append(PutObject(await _begun(execution, thing, statement.fresh)))
@@ -432,7 +444,7 @@ async def _timelines(
 
 
 async def _read_holds(
-    execution: Execution, statement: CreateReadHold | DropReadHold
+    execution: Execution, statement: CreateReadHold | AdvanceReadHold | DropReadHold
 ) -> list[CatalogChange]:
     match statement:
         case CreateReadHold(name=name, timeline=timeline, at=at):
@@ -440,6 +452,15 @@ async def _read_holds(
             txn = execution.transaction.id
             ts = await execution.services.coordination.hold(txn, timeline, ts)
             return [PutReadHold(ReadHold(name, timeline, ts))]
+        case AdvanceReadHold(name=name, to=to):
+            ts = time_value(execution, to, "TO")
+            hold = (await execution.transaction.snapshot()).catalog.read_holds[name]
+            if ts < hold.ts:
+                message = f'read hold "{name}" is at {hold.ts}, which is later'
+                raise SqlError("22023", message)
+            txn = execution.transaction.id
+            ts = await execution.services.coordination.hold(txn, hold.timeline, ts)
+            return [RemoveReadHold(name), PutReadHold(ReadHold(name, hold.timeline, ts))]
         case DropReadHold():
             for name in statement.missing:
                 _skipping(execution, "00000", f'read hold "{name}" does not exist')

@@ -78,6 +78,7 @@ class _Explaining:
         self._execution = execution
         self._statement = statement.statement
         self._options = statement.options
+        self._views = statement.views
         self._as_of = as_of
         self._choice: EngineChoice | None = None
         self._sql: str | None = None
@@ -203,6 +204,7 @@ class _Explaining:
         if self._sql is not None:
             lines.append(f"Engine SQL: {self._sql}")
         lines += [f"Reads {name}: {what}" for name, what in self._reads()]
+        lines += [f"Materialized View: {way}" for way in self._views]
         if self._choice is not None:
             lines.append(f"Engine: {self._choice.text}")
         settings = self._settings()
@@ -227,6 +229,8 @@ class _Explaining:
         reads = self._reads()
         if reads:
             found["Reads"] = dict(reads)
+        if self._views:
+            found["Materialized Views"] = [*self._views]
         if self._options.settings:
             found["Settings"] = self._settings()
         if self._options.summary:

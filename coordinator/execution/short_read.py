@@ -148,6 +148,8 @@ def _by_key(
     if len(query.tables) != 1 or services.local is None:
         return None
     table = query.tables[0]
+    if table.query is not None and table.query.on_commit:
+        return None  # V4 of `core/views`: who has written reads its definition
     if is_server_state(table) or table.timeline != SYSTEM_TIMELINE.name:
         return None
     reading = plan_point_query(query.plan, table)

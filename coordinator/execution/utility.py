@@ -38,7 +38,9 @@ from sql.statements.bound import (
 from sql.statements.ddl import ChangeObjects, ChangePrivileges, CreateObject, CreateSequence
 from sql.statements.locking import LockTables
 from sql.statements.maintenance import MaintenanceStatement
+from sql.statements.sources import CreateFedTables, CreateSource
 from sql.statements.timelines import (
+    AdvanceReadHold,
     AdvanceTimeline,
     CreateReadHold,
     CreateTimeline,
@@ -79,8 +81,10 @@ async def execute_utility(
             return await execute_copy_subscription(execution, copy, stream, as_of=as_of)
         case (
             CreateTable() | DropTable() | CreateSchema() | DropSchema() | AlterTable()
-            | CreateTimeline() | DropTimeline() | CreateReadHold() | DropReadHold()
+            | CreateTimeline() | DropTimeline() | CreateReadHold() | AdvanceReadHold()
+            | DropReadHold()
             | CreateSequence() | CreateObject() | ChangeObjects() | ChangePrivileges()
+            | CreateSource() | CreateFedTables()
         ) as definition:  # fmt: skip
             return await execute_definition(execution, definition, tag)
         case AdvanceTimeline() as advance:

@@ -1,9 +1,11 @@
-"""Who may ask the HTTP listener for what: the Host header, the token, loopback.
+"""Who may ask the HTTP listener for what: the Host header, the token, loopback, the own origin.
 
 INVARIANTS
   A1  a page that somebody visits must not read metrics: its name is not among the hosts, even if it
       resolves to this machine (DNS rebinding). A Host that is an address is nobody's name.
   A2  the token is compared in constant time. Without one only loopback is answered.
+  A3  another site's page does not use the page at `/`: its Origin is not the Host, and browsers say
+      `Sec-Fetch-Site`. Passwords and cookies beyond loopback are encrypted.
 """
 
 import hmac
@@ -34,6 +36,35 @@ class HttpRules:
         expected = self._token if scheme.lower() == "bearer" else self._no_token
         if not hmac.compare_digest(given.strip().encode(errors="replace"), expected):
             return 401, "the token is wrong, or is missing"
+        return None
+
+    def page_refusal(
+        self,
+        *,
+        host: str | None,
+        local_address: str | None,
+        is_encrypted: bool,
+        origin: str | None,
+        site: str | None,
+        acts: bool,
+    ) -> tuple[int, str] | None:
+        """The status and the reason why the page is refused; None if it is not (A1, A3). `site`:
+        as the browser says; None: it says nothing, or it does not matter. `acts`: by POST.
+        """
+        if not self._is_known(host):
+            return 421, "this name is not among http_hosts"
+        if not is_encrypted and not _is_loopback(local_address):
+            return 403, (
+                "the page beyond loopback needs TLS: set ssl_cert_file and ssl_key_file, and ask"
+                " for it by https"
+            )
+        if site not in (None, "same-origin", "none"):
+            return 403, "another site asks"
+        own = (host or "").lower()
+        if origin is not None and origin.lower().partition("://")[2] != own:
+            return 403, "the Origin is another one"
+        if acts and origin is None:
+            return 403, "the Origin is missing"
         return None
 
     def _is_known(self, host: str | None) -> bool:

@@ -1,22 +1,23 @@
 """The HTTP listener: one request a connection, answered on the server's own loop.
 
-    socket ─▶ aiohttp's parser, bounded ─▶ rules ─▶ one word, or the metrics ─▶ close
+    socket ─▶ TLS or not ─▶ aiohttp's parser, bounded ─▶ rules ─▶ word, metrics, page ─▶ close
 
 INVARIANTS
   W1  a connection lives CONNECTION_S at most, however slowly it sends or reads, and CONNECTIONS_MAX
       of them are there at once: for one more the oldest goes. So nobody keeps probes out for long.
-  W2  a header is read up to HEADER_BYTES_MAX and HEADERS_MAX; a body is never read.
+  W2  a header is read up to HEADER_BYTES_MAX and HEADERS_MAX; a body is read for the page
+      only, which has a limit of its own.
   W3  one scrape at a time: what it reads on the loop is read once it is its turn, and the text is
       made in a thread of its own.
   W4  health is told to everybody, and tells no more than a word; metrics follow `HttpRules`.
 
-There is no TLS here, no log-in and no cookie; nothing can be changed through it.
+Not here: TLS, which a client may begin with (`server/http_tls.py`), and the page (`page.py`).
 """
 
 import asyncio
 import logging
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -26,6 +27,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from coordinator.monitoring.http_requests import HttpRules
 from coordinator.monitoring.metrics import rendered_metrics
 from coordinator.monitoring.observation import ServerObserver
+from coordinator.monitoring.page import Page
 from storage.threads import Threads
 
 log = logging.getLogger("meridian.http")
@@ -90,9 +92,16 @@ class HttpListener:
     """See the module; it listens from `start` to `close`."""
 
     def __init__(
-        self, observer: ServerObserver, rules: HttpRules, sockets: Sequence[socket.socket]
+        self,
+        observer: ServerObserver,
+        rules: HttpRules,
+        sockets: Sequence[socket.socket],
+        wrap: Callable[[asyncio.Protocol], asyncio.Protocol] = lambda inner: inner,
     ) -> None:
+        """`wrap`: gives a connection TLS, if its client wants that."""
         self._observer = observer
+        self._wrap = wrap
+        self._page = Page(observer, rules)
         self._rules = rules
         self._sockets = sockets
         self._scraping = asyncio.Lock()
@@ -103,15 +112,17 @@ class HttpListener:
     async def start(self) -> None:
         """Accept connections."""
         loop = asyncio.get_running_loop()
-        self._connections = _Connections(self)
+        self._connections = connections = _Connections(self)
         for one in self._sockets:
-            self._servers.append(await loop.create_server(self._connections, sock=one))
+            made = await loop.create_server(lambda: self._wrap(connections()), sock=one)
+            self._servers.append(made)
             log.info("http at %s port %s", *one.getsockname()[:2])
 
     async def close(self) -> None:
         """Let go of the ports, and of who is connected."""
         for server in self._servers:
             server.close()
+        self._page.close()
         if self._connections is not None:
             with suppress(TimeoutError):
                 async with asyncio.timeout(2 * _STOP_S):
@@ -126,8 +137,12 @@ class HttpListener:
         return response
 
     async def _answered(self, request: web.BaseRequest) -> web.Response:
-        if request.method not in ("GET", "HEAD"):
-            return web.Response(status=405, text="GET or HEAD\n", headers={"Allow": "GET, HEAD"})
+        method = self._page.method(request.path)
+        if request.method not in (("POST",) if method == "POST" else ("GET", "HEAD")):
+            allowed = "POST" if method == "POST" else "GET, HEAD"
+            return web.Response(status=405, text=f"{allowed}\n", headers={"Allow": allowed})
+        if method is not None:
+            return await self._page.answer(request)
         if request.path in _HEALTH:
             health = self._observer.health
             status = 200 if health.is_ready else 503

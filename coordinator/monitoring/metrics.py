@@ -26,7 +26,7 @@ from prometheus_client.core import (
 from prometheus_client.exposition import generate_latest
 from prometheus_client.registry import Collector
 
-from coordinator.core.observation import ObservedShard
+from coordinator.core.observation import HOLD_KINDS, ObservedShard
 from coordinator.memory_account import MemoryOwner
 from coordinator.monitoring.health import HealthState
 from coordinator.monitoring.observation import ObservedServer, ObservedServing
@@ -128,10 +128,16 @@ def _cut_age(serving: ObservedServing) -> float:
 def _hold_age(serving: ObservedServing) -> Mapping[str, float]:
     lines = [line for line in serving.timelines if not line.timeline.manual]
     holds = [hold for line in lines for hold in line.holds]
-    return {
-        "transaction": _age(serving, [hold.ts for hold in holds if hold.name is None]),
-        "named": _age(serving, [hold.ts for hold in holds if hold.name is not None]),
-    }
+    found: dict[str, list[int]] = {kind: [] for kind in HOLD_KINDS}
+    for hold in holds:
+        found[hold.kind].append(hold.ts)
+    return {kind: _age(serving, held) for kind, held in found.items()}
+
+
+def _subscription_lag(serving: ObservedServing) -> float:
+    lines = [line for line in serving.timelines if not line.timeline.manual]
+    behind = [known for line in lines for known in line.subscriptions if known.is_behind]
+    return _age(serving, [known.position for known in behind])
 
 
 def _files(serving: ObservedServing) -> float:
@@ -266,7 +272,19 @@ METRICS: Final = (
     ),
     MetricDefinition(
         "meridian_hold_age_seconds", "gauge", "seconds", "age of the oldest read hold, by kind",
-        _hold_age, "kind", ("transaction", "named"),
+        _hold_age, "kind", HOLD_KINDS,
+    ),
+    MetricDefinition(
+        "meridian_subscriptions", "gauge", "", "open subscriptions",
+        lambda s: sum(len(line.subscriptions) for line in s.timelines),
+    ),
+    MetricDefinition(
+        "meridian_subscription_lag_seconds", "gauge", "seconds",
+        "how far the slowest subscriber is behind the clock", _subscription_lag,
+    ),
+    MetricDefinition(
+        "meridian_subscription_rows_total", "counter", "", "rows that subscribers were told",
+        lambda s: s.counts.followed_rows,
     ),
     MetricDefinition(
         "meridian_clock_jumps_total", "counter", "", "jumps of the clock that were not believed",

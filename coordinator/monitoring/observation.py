@@ -17,6 +17,7 @@ from coordinator.core.observation import ObservedTimeline
 from coordinator.core.validation import ValidationCounts
 from coordinator.execution.context import Services
 from coordinator.monitoring.health import Health, HealthState
+from coordinator.monitoring.page_sessions import PageSessions
 from coordinator.pgcatalog.activity import ObservedSession
 from coordinator.server_counters import Durations
 
@@ -71,6 +72,7 @@ class ObservedCounts:
     bytes_received: int
     bytes_sent: int
     retries: int
+    followed_rows: int
     stash: Durations
     engines: Mapping[str, Durations]
 
@@ -112,6 +114,7 @@ class ServedParts:
     loop: LoopObserver
     jvm: Callable[[], ObservedJvm]
     scratch: Path
+    pages: PageSessions
 
 
 @dataclass(slots=True)
@@ -174,6 +177,7 @@ def _counts(services: Services) -> ObservedCounts:
         bytes_received=counters.bytes_received,
         bytes_sent=counters.bytes_sent,
         retries=counters.retries,
+        followed_rows=counters.followed_rows,
         stash=counters.stash.copy(),
         engines={name: each.copy() for name, each in counters.engines.items()},
     )

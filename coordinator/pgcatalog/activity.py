@@ -1,9 +1,10 @@
-"""Rows of pg_stat_activity, pg_stat_ssl and pg_stat_gssapi: the sessions at this moment.
+"""Rows of pg_stat_activity, pg_stat_ssl, pg_stat_gssapi and pg_stat_progress_copy: the sessions at
+this moment.
 
     Session ─▶ ObservedSession, a value ─▶ rows
 
-A row names the columns it has (W2 of `pgcatalog/relations.py`). Processes that PostgreSQL has
-beside its sessions (checkpointer, launchers ..) do not exist here, so they are not listed.
+A row names the columns it has (W2 of `pgcatalog/relations.py`). Rows of what runs beside sessions
+are made by `background.py`.
 
 INVARIANTS
   T1  a role sees of a session of a role whose privileges it lacks that it exists, and no more, but
@@ -21,6 +22,9 @@ from sql.binder.state import BindContext
 from sql.catalog.oids import DATABASE_OIDS
 from sql.catalog.roles import ALL_STATS_ROLE, Roles
 
+BACKGROUND_PIDS: Final = 0x7FFF_FF00
+"""The first number that no session has."""
+
 HIDDEN_QUERY: Final = "<insufficient privilege>"
 """In place of the text of a statement."""
 
@@ -37,6 +41,18 @@ class ObservedEncryption:
     client: str | None = None
     serial: int | None = None
     issuer: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedCopy:
+    """A COPY that runs. `relation`: the table's oid; 0: it copies the rows of a query."""
+
+    command: str
+    relation: int
+    bytes: int
+    rows: int
+    excluded: int
+    skipped: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +76,9 @@ class ObservedSession:
     wait: tuple[str, str] | None = None
     """wait_event_type and wait_event."""
     encryption: ObservedEncryption | None = None
+    wait_began: int | None = None
+    """Of the wait for a lock."""
+    copy: ObservedCopy | None = None
 
 
 def _pg_stat_activity(
@@ -99,9 +118,13 @@ def _pg_stat_activity(
 
 def _is_shown(roles: Roles, context: BindContext, seen: ObservedSession) -> bool:
     """Whether who asks sees what the session does (T1)."""
-    asking = context.user_oid
-    reads_all = ALL_STATS_ROLE in roles.above(asking) or roles.is_super(asking)
-    return reads_all or roles.has(asking, seen.role)
+    return reads_all_stats(context) or roles.has(context.user_oid, seen.role)
+
+
+def reads_all_stats(context: BindContext) -> bool:
+    """Whether who asks sees what everybody does."""
+    roles, asking = roles_of(context), context.user_oid
+    return ALL_STATS_ROLE in roles.above(asking) or roles.is_super(asking)
 
 
 def _shown(context: BindContext, sessions: Sequence[ObservedSession]) -> Iterator[ObservedSession]:
@@ -128,6 +151,33 @@ def _pg_stat_ssl(context: BindContext, sessions: Sequence[ObservedSession]) -> I
         }
 
 
+def _pg_stat_progress_copy(
+    context: BindContext, sessions: Sequence[ObservedSession]
+) -> Iterator[NamedRow]:
+    """Data comes from the client, so its size is not known (T1 for the rest)."""
+    roles = roles_of(context)
+    for seen in sorted(sessions, key=lambda session: session.pid):
+        if (copy := seen.copy) is None:
+            continue
+        row: NamedRow = {
+            "pid": seen.pid, "datid": DATABASE_OIDS[seen.database], "datname": seen.database
+        }  # fmt: skip
+        if not _is_shown(roles, context, seen):
+            yield row
+            continue
+        yield {
+            **row,
+            "relid": copy.relation,
+            "command": copy.command,
+            "type": "PIPE",
+            "bytes_processed": copy.bytes,
+            "bytes_total": 0,
+            "tuples_processed": copy.rows,
+            "tuples_excluded": copy.excluded,
+            "tuples_skipped": copy.skipped,
+        }
+
+
 def _pg_stat_gssapi(
     context: BindContext, sessions: Sequence[ObservedSession]
 ) -> Iterator[NamedRow]:
@@ -141,5 +191,6 @@ ACTIVITY_ROWS: Final[
 ] = {
     "pg_stat_activity": _pg_stat_activity,
     "pg_stat_gssapi": _pg_stat_gssapi,
+    "pg_stat_progress_copy": _pg_stat_progress_copy,
     "pg_stat_ssl": _pg_stat_ssl,
 }

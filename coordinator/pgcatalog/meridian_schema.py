@@ -10,7 +10,8 @@ INVARIANTS
       `storage/batch.py`).
 """
 
-from collections.abc import Callable, Iterator, Sequence
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import count
 from typing import Final
@@ -19,7 +20,7 @@ import pyarrow as pa
 from pyroaring import BitMap64
 
 from compute.arrow import table_schema
-from coordinator.core.observation import ObservedHold, ObservedShard, ObservedTimeline
+from coordinator.core.observation import ObservedShard, ObservedTimeline
 from sql.binder.ddl.storage_options import own_storage_options
 from sql.catalog.catalog import Table
 from sql.catalog.meridian_schema import (
@@ -27,6 +28,8 @@ from sql.catalog.meridian_schema import (
     CUTS,
     FRONTIERS,
     READ_HOLDS,
+    SOURCE_TABLES,
+    SOURCES,
     SUBSCRIPTIONS,
     TABLE_OPTIONS,
     TIMELINES,
@@ -114,7 +117,7 @@ def _read_holds(observed: Sequence[ObservedTimeline]) -> Iterator[Row]:
     for line in observed:
         for hold in line.holds:
             yield (
-                _hold_kind(hold),
+                hold.kind,
                 hold.name,
                 hold.owner,
                 hold.txn,
@@ -124,20 +127,14 @@ def _read_holds(observed: Sequence[ObservedTimeline]) -> Iterator[Row]:
             )
 
 
-def _hold_kind(hold: ObservedHold) -> str:
-    if hold.name is not None:
-        return "named"
-    return "transaction" if hold.subscription is None else "subscription"
-
-
 def _subscriptions(observed: Sequence[ObservedTimeline]) -> Iterator[Row]:
     for line in observed:
         for known in line.subscriptions:
             yield (
                 known.id,
                 known.owner,
-                known.table.schema,
-                known.table.name,
+                known.tables[0].schema,
+                ", ".join(table.name for table in known.tables),
                 line.timeline.name,
                 "behind" if known.is_behind else "waiting",
                 known.as_of,
@@ -146,6 +143,49 @@ def _subscriptions(observed: Sequence[ObservedTimeline]) -> Iterator[Row]:
                 _time(line, known.as_of),
                 _time(line, known.position),
             )
+
+
+def _sources(observed: Sequence[ObservedTimeline]) -> Iterator[Row]:
+    for line in observed:
+        for source in line.sources:
+            yield (
+                source.definition.schema,
+                source.definition.name,
+                source.definition.connector,
+                line.timeline.name,
+                source.state,
+                _time(line, source.since),
+                source.attempt,
+                source.waiting or None,
+                source.code or None,
+                source.reason or None,
+                source.hint or None,
+                _position(source.position),
+                _position(source.acknowledged),
+                source.committed,
+                _time(line, source.committed),
+                sum(source.rows.values()),
+                source.errors,
+            )
+
+
+def _position(position: Mapping[str, int] | None) -> str | None:
+    return json.dumps({**position}) if position else None
+
+
+def _source_tables(observed: Sequence[ObservedTimeline]) -> Iterator[Row]:
+    for line in observed:
+        for source in line.sources:
+            for table in source.tables:
+                assert table.feed is not None, "it is fed"
+                yield (
+                    source.definition.schema,
+                    source.definition.name,
+                    table.schema,
+                    table.name,
+                    table.feed.reference,
+                    source.rows.get(table.oid, 0),
+                )
 
 
 def _transactions(observed: Sequence[ObservedTimeline]) -> Iterator[Row]:
@@ -228,4 +268,6 @@ _ROWS: Final[dict[int, Callable[[Sequence[ObservedTimeline]], Iterator[Row]]]] =
     CONFLICT_STATISTICS.oid: _conflicts,
     TABLE_OPTIONS.oid: _table_options,
     SUBSCRIPTIONS.oid: _subscriptions,
+    SOURCES.oid: _sources,
+    SOURCE_TABLES.oid: _source_tables,
 }

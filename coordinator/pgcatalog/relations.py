@@ -11,11 +11,13 @@ INVARIANTS
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from operator import itemgetter
 from typing import Final
 
 from coordinator.core.observation import ObservedTimeline
 from coordinator.pgcatalog.activity import ACTIVITY_ROWS, ObservedSession
+from coordinator.pgcatalog.background import BACKGROUND_ROWS, background_activity
 from coordinator.pgcatalog.comments import COMMENT_ROWS
 from coordinator.pgcatalog.counts import COUNTED_ROWS
 from coordinator.pgcatalog.extensions import EXTENSION_ROWS
@@ -106,6 +108,10 @@ def observed_view(relation: Table, context: BindContext, observed: Observed) -> 
     seen: Iterable[NamedRow]
     if relation.name in ACTIVITY_ROWS:
         seen = ACTIVITY_ROWS[relation.name](context, observed.sessions)
+        if relation.name == "pg_stat_activity":
+            seen = chain(seen, background_activity(context, observed.timelines))
+    elif relation.name in BACKGROUND_ROWS:
+        seen = BACKGROUND_ROWS[relation.name](context, observed.timelines)
     elif relation.name in COUNTED_ROWS:
         seen = COUNTED_ROWS[relation.name](
             context, observed.statistics, observed.timelines, observed.sessions
@@ -113,7 +119,7 @@ def observed_view(relation: Table, context: BindContext, observed: Observed) -> 
     elif relation.name in observed.own:
         seen = observed.own[relation.name]
     else:
-        seen = LOCK_ROWS[relation.name](observed.timelines)
+        seen = LOCK_ROWS[relation.name](observed.timelines, observed.sessions)
     here = {"database": DATABASE_OIDS[context.database]}
     return rows_as_view(relation, [_row(relation, {**here, **named}) for named in seen])
 

@@ -47,6 +47,9 @@ def _check_types(types: Sequence[SqlType]) -> None:
 class BinaryReader:
     """Reads one COPY FROM. `types` and `names` of the columns that the data has, in its order."""
 
+    skipped = 0
+    """There is no ON_ERROR for it."""
+
     def __init__(
         self, types: Sequence[SqlType], names: Sequence[str], *, relation: str = ""
     ) -> None:

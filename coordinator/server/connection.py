@@ -51,14 +51,11 @@ from coordinator.server.listeners import peer_of, ports_of
 from coordinator.server.login import Login
 from coordinator.server.login_attempt import audit_login, log_in_audited
 from coordinator.server.server import Server
-from coordinator.server.session_start import starting_variables
+from coordinator.server.session_start import open_session, starting_variables
 from coordinator.server.strangers import Stranger
 from coordinator.server.tls import TlsFailed, TlsLayer
-from coordinator.session.requests import Identity
 from coordinator.session.session import SHORT_STATEMENTS_MAX, Session
 from coordinator.session_records import RecordOrigin
-from coordinator.transaction.transaction import SessionTransaction
-from sql.catalog.temporary import TEMPORARY_SCHEMA_PREFIX
 from sql.errors import SqlError
 
 log = logging.getLogger("meridian.connection")
@@ -482,18 +479,13 @@ class Connection(asyncio.Protocol):
         for name, value in variables.unreported():
             self.send(ParameterStatus(name, value))
         self.send(BackendKeyData(pid, secret))
-        services = self._server.services
-        owner = ConnectionId(pid)
-        transaction = SessionTransaction(services.coordination, services.clock, owner, variables)
-        temporary = f"{TEMPORARY_SCHEMA_PREFIX}{pid}_{services.clock.now():x}"
-        started_at = self._server.started_at
-        identity = Identity(login.database, pid, started_at, ports, temporary, address)
-        self._session = Session(services, self, transaction, variables, identity)
-        services.coordination.notifications.attach(owner, self._session.notified)
+        self._session = open_session(
+            self._server, self, variables, login, pid=pid, address=address, ports=ports
+        )
         self._server.enter(pid, secret, self, login.oid)
         try:
             await self._session.run()
         finally:
             self._log.ended(variables, origin)
             self._server.leave(pid)
-            services.coordination.disconnected(owner)
+            self._server.services.coordination.disconnected(ConnectionId(pid))

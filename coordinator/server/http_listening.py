@@ -6,7 +6,7 @@ INVARIANTS
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from ipaddress import ip_address
 from pathlib import Path
@@ -16,13 +16,17 @@ from coordinator.monitoring.health import Health
 from coordinator.monitoring.http_requests import HttpRules
 from coordinator.monitoring.observation import ServerObserver
 from coordinator.server.ports import take_http_ports
+from coordinator.server.tls import ServerTls
 
 log = logging.getLogger("meridian.http")
 
 
 @asynccontextmanager
-async def http_listening(settings: Settings) -> AsyncGenerator[ServerObserver]:
-    """Answer probes and scrapes in this block, as the observer sees the server.
+async def http_listening(
+    settings: Settings, tls: Callable[[], ServerTls | None] = lambda: None
+) -> AsyncGenerator[ServerObserver]:
+    """Answer probes, scrapes and browsers in this block, as the observer sees the server. `tls`:
+    what a new connection may have.
 
     Raises SettingsError.
     """
@@ -33,8 +37,9 @@ async def http_listening(settings: Settings) -> AsyncGenerator[ServerObserver]:
     rules = HttpRules(_hosts(settings), _token(settings))
     sockets = await asyncio.to_thread(take_http_ports, settings)
     from coordinator.monitoring.listener import HttpListener  # H1
+    from coordinator.server.http_tls import PlainOrTls
 
-    listener = HttpListener(observer, rules, sockets)
+    listener = HttpListener(observer, rules, sockets, lambda inner: PlainOrTls(inner, tls))
     try:
         await listener.start()
         yield observer

@@ -73,6 +73,8 @@ class Login:
     """The settings of the start-up message."""
     proof: str
     """How it has proved who it is, for the log."""
+    is_proved: bool
+    """Whether it was asked to prove anything: not under `trust`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +90,8 @@ class _Attempt:
     roles: Roles
     now: int
     """Microseconds, of the clock."""
+    given: bytes | None
+    """The password, if the client has sent it unasked: then there is no conversation."""
 
     def is_member(self, group: str) -> bool:
         """See IsMember."""
@@ -119,8 +123,12 @@ async def log_in(
     access: Access,
     channel: Channel,
     services: Services,
+    given: bytes | None = None,
 ) -> Login:
-    """Authenticate, then look at the role. Raises SqlError: the client is refused with it."""
+    """Authenticate, then look at the role. Raises SqlError: the client is refused with it.
+
+    `given`: the password that came with the request, over HTTP.
+    """
     user, database, parameters = _who(startup)
     coordination = services.coordination
     # Names as they are: nobody is taken for the first superuser here (A2).
@@ -128,7 +136,8 @@ async def log_in(
     role = roles.named(user)
     decided = await access.rule(peer, user, database, partial(is_member_of, roles, role))
     method, demanded = decided.rule.method, decided.rule.options.certificate
-    attempt = _Attempt(user, role, peer, decided, access, channel, roles, services.clock.now())
+    now = services.clock.now()
+    attempt = _Attempt(user, role, peer, decided, access, channel, roles, now, given)
     if demanded is not ClientCertificate.NONE:
         _certificate(attempt)  # who has none does not come to guess passwords
     await _METHODS[method](attempt)
@@ -136,7 +145,8 @@ async def log_in(
         _check_named_by(attempt, _certificate(attempt))
     trusted = access.is_open and method is HbaMethod.TRUST
     admitted = _admitted_role(coordination.newest_catalog, user, method, is_open=trusted)
-    return Login(user, database, admitted.oid, parameters, _proof(attempt))
+    is_proved = method is not HbaMethod.TRUST
+    return Login(user, database, admitted.oid, parameters, _proof(attempt), is_proved)
 
 
 def _proof(attempt: _Attempt) -> str:
@@ -205,19 +215,29 @@ def _check_named_by(attempt: _Attempt, certificate: bytes) -> None:
 
 async def _password(attempt: _Attempt) -> None:
     """The password as it is, checked against the verifier (A4)."""
+    if attempt.given is not None:
+        await _check_password(attempt, attempt.given)
+        return
     attempt.channel.send(AuthenticationCleartextPassword())
     payload = await attempt.channel.password()
     if payload[-1:] != b"\0" or b"\0" in payload[:-1]:
         raise SqlError("08P01", "invalid password packet size")
     if payload == b"\0":
         raise SqlError("28P01", "empty password returned by client")
-    right = await attempt.access.in_thread(is_password_of, payload[:-1], attempt.verifier())
+    await _check_password(attempt, payload[:-1])
+
+
+async def _check_password(attempt: _Attempt, password: bytes) -> None:
+    right = await attempt.access.in_thread(is_password_of, password, attempt.verifier())
     if not right:
         raise failed_password(attempt.user)
 
 
 async def _scram(attempt: _Attempt) -> None:
     """SCRAM-SHA-256, bound to the channel if the client can (A1)."""
+    if attempt.given is not None:
+        await _check_password(attempt, attempt.given)
+        return
     tls = attempt.peer.tls
     bound_to = None if tls is None else tls.end_point
     nonce = secrets.token_bytes(NONCE_BYTES)

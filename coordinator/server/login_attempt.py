@@ -24,12 +24,16 @@ async def log_in_audited(
     peer: Peer,
     channel: Channel,
     stranger: Stranger,
+    given: bytes | None = None,
 ) -> Login:
-    """Let the client prove who it is. Raises SqlError, after a while if it could not."""
+    """Let the client prove who it is. Raises SqlError, after a while if it could not.
+
+    `given`: see `log_in`.
+    """
     user = startup.get("user", "")
     database = startup.get("database") or user
     try:
-        return await log_in(startup, peer, server.access, channel, server.services)
+        return await log_in(startup, peer, server.access, channel, server.services, given)
     except SqlError as error:
         audit_login(server, peer, user, database, error)
         log.info("log-in refused: %s %s", error.sqlstate, error.message)

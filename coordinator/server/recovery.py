@@ -29,6 +29,7 @@ from coordinator.core.messages import CatalogChange, PutTable, RemoveTable
 from coordinator.core.notifications.queue import NotificationQueue
 from coordinator.core.read_holds import ReadHolds
 from coordinator.core.settings import CoreSettings
+from coordinator.core.sources.records import SOURCE_RECORDS, decode_source_records
 from coordinator.core.state import RecoveredState
 from coordinator.driver.commit_effects import ORACLE, SYSTEM
 from coordinator.driver.driver import Driver
@@ -41,6 +42,7 @@ from coordinator.driver.maintenance_effects import (
     in_thread,
 )
 from coordinator.driver.notifications import SessionNotifications
+from coordinator.driver.sources import MakeReader, SourceEffects, make_reader
 from coordinator.driver.timelines import Timelines
 from coordinator.server.load_shards import ShardLoader, ShardToLoad
 from coordinator.server_counters import ServerCounters
@@ -136,6 +138,8 @@ class TimelineComponents:
     notifications: SessionNotifications
     run_blocking: RunBlocking = in_thread
     counters: ServerCounters = field(default_factory=ServerCounters)
+    readers: MakeReader = make_reader
+    """Of the upstreams of sources."""
     waits: WaitGraph = field(default_factory=WaitGraph)
     """Who waits for whose locks, over all timelines."""
 
@@ -149,6 +153,7 @@ async def recover_timelines(
     *,
     run_blocking: RunBlocking = in_thread,
     counters: ServerCounters | None = None,
+    readers: MakeReader = make_reader,
 ) -> Timelines:
     """Take over and build the drivers of all timelines. Raises Corrupt (U5)."""
     await _check_belongs_together(stash, store)
@@ -157,7 +162,7 @@ async def recover_timelines(
     notifications = SessionNotifications(NotificationQueue(settings.notification_bytes_max))
     ground = TimelineComponents(
         stash, store, clock, settings, schema_of, epoch, notifications, run_blocking,
-        counters or ServerCounters(),
+        counters or ServerCounters(), readers,
     )  # fmt: skip
     async with _leading(stash, epoch):
         history = decode_changes(await stash.scan(COLLECTION))
@@ -244,6 +249,7 @@ async def _recover_timeline(
         timeline=timeline,
         registered=frozenset(found.shards),
         dropped=dropped,
+        sources=decode_source_records(await ground.stash.scan(SOURCE_RECORDS)),
     )
     return _driver(ground, recovered, txns, now)
 
@@ -269,6 +275,7 @@ def _driver(
         run_blocking=ground.run_blocking,
         notifications=ground.notifications,
         counters=ground.counters,
+        feeding=SourceEffects(ground.readers, ground.schema_of),
     )
 
 

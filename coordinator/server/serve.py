@@ -58,6 +58,7 @@ from coordinator.server.first_password import take_first_password
 from coordinator.server.http_listening import http_listening
 from coordinator.server.log import start_logging
 from coordinator.server.open_storage import Storage, open_storage
+from coordinator.server.page_session import ServedPages
 from coordinator.server.ports import EVERY_ADDRESS
 from coordinator.server.recovery import recover_timelines
 from coordinator.server.server import Server
@@ -197,7 +198,7 @@ async def _serve(settings: Settings, ports: Sequence[socket.socket]) -> int:
 async def _start(settings: Settings, ports: Sequence[socket.socket], signals: _Signals) -> int:
     server = Server(settings, Connection)
     await server.bind(ports)
-    async with http_listening(settings) as observer:
+    async with http_listening(settings, lambda: server.access.tls) as observer:
         storage = await open_storage(settings)
         observer.health.state = HealthState.RECOVERING
         settled = await _recover_and_run(server, storage, observer, signals)
@@ -293,11 +294,14 @@ async def _run(
             )
             signals.reload = server.access.reload
             await server.accept(group, services)
+            timelines.system.on_views = server.views_changed
             signals.starting = None
             watchdog.start()
             jvm = partial(observed_jvm, server.settings, services.engine)
             scratch = storage.directory.scratch
-            observer.served = ServedParts(server.services, watchdog, jvm, scratch)
+            observer.served = ServedParts(
+                server.services, watchdog, jvm, scratch, ServedPages(server)
+            )
             observer.health.state = HealthState.READY
             _say_ready(server.settings.addresses[0][0], server.port)
             group.create_task(_import_the_rest())

@@ -24,7 +24,7 @@ from coordinator import session_errors as wrong
 from coordinator.config import Settings
 from coordinator.execution.context import Services
 from coordinator.memory_account import MIB, OWN_BYTES, MemoryAccount
-from coordinator.pgcatalog.activity import ObservedSession
+from coordinator.pgcatalog.activity import BACKGROUND_PIDS, ObservedSession
 from coordinator.server.access import Access
 from coordinator.server.listeners import (
     NO_SOCKET,
@@ -36,6 +36,7 @@ from coordinator.server.listeners import (
 from coordinator.server.login import Login
 from coordinator.server.ports import take_ports
 from coordinator.server.strangers import Strangers
+from coordinator.server.view_catch_up import ViewCatchUp
 from coordinator.server_counters import ServerCounters
 from coordinator.statistics.server_statistics import ServerStatistics
 from sql.binder.resolve.role_names import session_roles
@@ -103,6 +104,7 @@ class Server:
         self._next_pid = 0
         self._tasks: set[asyncio.Task[None]] = set()
         self._group: asyncio.TaskGroup | None = None
+        self._catch_up: ViewCatchUp | None = None
         self._listeners: list[asyncio.Server] = []
         self._socket: SocketFile | None = None
         self.stopping = False
@@ -160,8 +162,20 @@ class Server:
             ),
         )
         self.started_at = services.clock.now()
+        self._catch_up = ViewCatchUp(self._services)
+        self.spawn(self._catch_up.run())
         for listener in self._listeners:
             await listener.start_serving()
+
+    def views_changed(self) -> None:
+        """Definitions or exact intervals of materialized views have changed."""
+        if self._catch_up is not None:
+            self._catch_up.wake()
+
+    def stop_catch_up(self) -> None:
+        """Views that are behind stay so until they are refreshed."""
+        if self._catch_up is not None:
+            self._catch_up.stop()
 
     @property
     def socket_directory(self) -> str:
@@ -180,6 +194,7 @@ class Server:
         """Stop accepting; let what is in flight finish within the grace period; end the rest."""
         self.stopping = True
         self.close_listeners()
+        self.stop_catch_up()
         for _, session in list(self._sessions.values()):
             session.drain()
         await self._gone(self.settings.shutdown_grace_s)
@@ -233,7 +248,7 @@ class Server:
 
     def new_pid(self) -> int:
         """A process id for a session: what cancel requests and logs call it."""
-        self._next_pid = self._next_pid % 0x7FFF_FFFF + 1
+        self._next_pid = self._next_pid % (BACKGROUND_PIDS - 1) + 1
         while self._next_pid in self._sessions:
             self._next_pid += 1
         return self._next_pid

@@ -1,9 +1,14 @@
-"""The settings that a session begins with, once it is known who has come in."""
+"""A session begins, once it is known who has come in: its settings, its parts, its end."""
 
 from collections.abc import Mapping
 
+from coordinator.core.messages import ConnectionId
 from coordinator.server.login import Login, check_connect
 from coordinator.server.server import Server
+from coordinator.session.client import Client
+from coordinator.session.requests import Identity
+from coordinator.session.session import Session
+from coordinator.transaction.transaction import SessionTransaction
 from coordinator.variables.session_roles import (
     find_role,
     look_up_started_roles,
@@ -13,6 +18,7 @@ from coordinator.variables.variables import Variables
 from sql.binder.resolve.role_names import session_roles
 from sql.catalog.oids import DATABASE_OIDS
 from sql.catalog.stored_settings import settings_by_source
+from sql.catalog.temporary import TEMPORARY_SCHEMA_PREFIX
 from sql.errors import SqlError
 
 
@@ -41,6 +47,29 @@ def starting_variables(server: Server, login: Login, port: int | None) -> Variab
     )
     made.problems += problems
     return made
+
+
+def open_session(
+    server: Server,
+    client: Client,
+    variables: Variables,
+    login: Login,
+    *,
+    pid: int,
+    address: str | None,
+    ports: tuple[int | None, int | None],
+) -> Session:
+    """The session of who has logged in; notifications come to it. `address` and `ports`: of the
+    client, and the server's port.
+    """
+    services = server.services
+    owner = ConnectionId(pid)
+    transaction = SessionTransaction(services.coordination, services.clock, owner, variables)
+    temporary = f"{TEMPORARY_SCHEMA_PREFIX}{pid}_{services.clock.now():x}"
+    identity = Identity(login.database, pid, server.started_at, ports, temporary, address)
+    session = Session(services, client, transaction, variables, identity)
+    services.coordination.notifications.attach(owner, session.notified)
+    return session
 
 
 def _facts(server: Server, port: int | None) -> Mapping[str, str]:

@@ -7,7 +7,7 @@ INVARIANTS
 from typing import Final
 
 from coordinator.hidden_secrets import without_secrets
-from coordinator.pgcatalog.activity import ObservedSession
+from coordinator.pgcatalog.activity import ObservedCopy, ObservedSession
 from coordinator.session.requests import Identity
 from coordinator.transaction.transaction import SessionTransaction, WaitEvent
 from coordinator.variables.session_roles import SESSION_AUTHORIZATION
@@ -70,6 +70,8 @@ class Activity:
         """
         shown = self._query.encode(errors="replace")[:QUERY_BYTES_MAX]
         text = without_secrets(shown.decode(errors="ignore"))
+        progress = self._transaction.progress
+        copy = progress.copy
         return ObservedSession(
             pid=self._identity.pid,
             database=self._identity.database,
@@ -85,4 +87,10 @@ class Activity:
             query=text,
             role=role,
             wait=_WAITS_FOR_READER if self._runs and not reads else self._wait(),
+            wait_began=progress.wait_began,
+            copy=None
+            if copy is None
+            else ObservedCopy(
+                copy.command, copy.relation, copy.bytes, copy.rows, copy.excluded, copy.skipped
+            ),
         )

@@ -8,16 +8,19 @@ INVARIANTS
       rows plus one behind the last.
   F2  a cursor reads where its transaction stood when it was declared, whatever comes later.
   F3  the buffer is bounded (54000); a cursor that only goes forward buffers nothing.
+  F4  one of a subscription only goes forward, and has no last row: a FETCH ends as `ChangeReader`
+      says.
 """
 
 from collections.abc import AsyncGenerator
+from contextlib import AbstractContextManager, nullcontext
 
 import pyarrow as pa
 
 from coordinator.execution.context import Rows
 from coordinator.session.portal import Portal
 from coordinator.session.prepared_statements import FETCH_ALL_ROWS, FetchCommand
-from sql.errors import SqlError
+from sql.errors import SqlError, not_supported
 
 
 def cursor_is_forward_only() -> SqlError:
@@ -53,11 +56,24 @@ class Cursor:
         """The rows that a FETCH returns; reading them moves the cursor."""
         steps = self._scrolled(fetch) if self.scroll or self._kept else self._forward(fetch)
         try:
-            async for batch in steps:
-                yield batch
+            with self._waiting(fetch):
+                async for batch in steps:
+                    yield batch
         except SqlError:
             self.failed = True
             raise
+
+    def _waiting(self, fetch: FetchCommand) -> AbstractContextManager[None]:
+        """Of a subscription, a FETCH ends by itself. Raises 55000, 0A000."""
+        assert isinstance(self._portal.outcome, Rows), "a cursor is declared for a query"
+        reader = self._portal.outcome.reader
+        if reader is None:
+            if fetch.timeout_us is not None:
+                raise not_supported("FETCH with a timeout from a cursor that follows nothing")
+            return nullcontext()
+        if fetch.absolute or fetch.relative:
+            raise cursor_is_forward_only()
+        return reader.fetching(fetch.timeout_us)
 
     # --- forward only ---------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ INVARIANTS
 """
 
 from collections.abc import AsyncGenerator
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -99,22 +100,24 @@ class Portal:
     async def rows(self, limit: int) -> AsyncGenerator[pa.RecordBatch, None]:
         """The next rows, `limit` at most (0: all); sets `finished` at the end (O2)."""
         assert isinstance(self.outcome, Rows), "only a portal with rows is read"
-        left = limit
-        while not self.finished:
-            batch, self._rest = self._rest, None
-            if batch is None:
-                batch = await anext(self.outcome.batches, None)
-            if batch is None:
-                self.finished = True
-                return
-            if limit and batch.num_rows > left:
-                self._rest = batch.slice(left)
-                batch = batch.slice(0, left)
-            if batch.num_rows:
-                left -= batch.num_rows
-                yield batch
-            if limit and left == 0:
-                return
+        reader = self.outcome.reader
+        with nullcontext() if reader is None else reader.reading():
+            left = limit
+            while not self.finished:
+                batch, self._rest = self._rest, None
+                if batch is None:
+                    batch = await anext(self.outcome.batches, None)
+                if batch is None:
+                    self.finished = True
+                    return
+                if limit and batch.num_rows > left:
+                    self._rest = batch.slice(left)
+                    batch = batch.slice(0, left)
+                if batch.num_rows:
+                    left -= batch.num_rows
+                    yield batch
+                if (limit and left == 0) or (reader is not None and reader.ends_at(batch)):
+                    return
 
     async def close(self) -> None:
         """Release the rows and end the engine's work (O1)."""

@@ -13,7 +13,12 @@ from pglast.enums import FetchDirection
 from sql.binder.resolve.type_names import declared_type_by_name
 from sql.binder.session.cursors import BINARY, HOLD, SCROLL, cursor_query
 from sql.errors import SqlError
-from sql.parser.meridian_nodes import ArgumentNode, ParsedPart
+from sql.parser.meridian_nodes import (
+    ArgumentNode,
+    DeclareSubscribeNode,
+    FetchWaitNode,
+    ParsedPart,
+)
 from sql.parser.parse import Statement
 from sql.parser.syntax import Node, is_a
 from sql.types.sql_type import SqlType, type_declaration
@@ -87,13 +92,17 @@ class DeclareCursorCommand:
 
 @dataclass(frozen=True, slots=True)
 class FetchCommand:
-    """FETCH and MOVE. `absolute`, `relative`: to one row; else `count` rows, backward if < 0."""
+    """FETCH and MOVE. `absolute`, `relative`: to one row; else `count` rows, backward if < 0.
+
+    `timeout_us`: how long it waits for changes, if that was said.
+    """
 
     name: str
     count: int
     absolute: bool = False
     relative: bool = False
     move: bool = False
+    timeout_us: int | None = None
 
 
 NamedCommand: TypeAlias = (
@@ -126,6 +135,13 @@ def parse_named_command(statement: Statement) -> NamedCommand | None:
             hold=bool(node.options & HOLD),
             binary=bool(node.options & BINARY),
         )
+    if isinstance(node, DeclareSubscribeNode):
+        cursor_query(node.declare.node)
+        name = node.declare.node.portalname
+        inside = _inside(statement, node.subscribe)
+        return DeclareCursorCommand(name, inside, scroll=False, hold=False, binary=False)
+    if isinstance(node, FetchWaitNode):
+        return replace(_fetch(node.fetch.node), timeout_us=node.timeout_us)
     return _fetch(node) if is_a(node, ast.FetchStmt) else None
 
 

@@ -27,12 +27,23 @@ async def send_rows(
         naming=outcome.naming,
         encoding=variables.encoding,
     )
+    # Names of oids are those of the session.
+    reader = outcome.reader if outcome.naming is None else None
+    written = (formats, variables.timezone, variables.styles, variables.encoding)
     count = 0
     with memory.holding(MemoryOwner.RESULTS) as held:
         async for batch in portal.rows(limit):
             held.set(batch.nbytes)
-            async for message in encoder.encode(batch):
-                client.send(message)
-                await client.relieve()
+            encodings = None if reader is None else reader.encodings(batch)
+            if encodings is None:
+                async for message in encoder.encode(batch):
+                    client.send(message)
+                    await client.relieve()
+            else:
+                if written not in encodings:
+                    encodings[written] = [message async for message in encoder.encode(batch)]
+                for message in encodings[written]:
+                    client.send(message)
+                    await client.relieve()
             count += batch.num_rows
     return count

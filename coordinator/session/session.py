@@ -58,6 +58,7 @@ from coordinator.pgwire.messages import (
 from coordinator.session.activity import Activity
 from coordinator.session.client import Client
 from coordinator.session.commands import Commands
+from coordinator.session.progress_notices import ProgressNotices
 from coordinator.session.requests import Identity
 from coordinator.session.short_answers import ShortAnswers
 from coordinator.session.statement_counting import StatementCounting
@@ -147,6 +148,7 @@ class Session:
             counting,
             self._log,
         )
+        self._progress = ProgressNotices(variables, transaction, self._notice)
         self._skipping = False
         self._task: asyncio.Task[None] | None = None
         self._interruptible = False
@@ -187,7 +189,9 @@ class Session:
         SUBSCRIBE would never end by itself.
         """
         self._last_call = error
-        follows = self._transaction.following.open and not self._transaction.in_block
+        transaction = self._transaction
+        follows = transaction.following.open and not transaction.in_block
+        follows = follows or transaction.only_follows
         if follows or (self._waiting and not self._transaction.is_open):
             self.end(error)
 
@@ -267,7 +271,9 @@ class Session:
     async def _next(self) -> FrontendMessage:
         self._waiting = True
         try:
-            return await self._received(in_block=self._transaction.in_block)
+            transaction = self._transaction
+            in_block = transaction.in_block and not transaction.only_follows
+            return await self._received(in_block=in_block)
         finally:
             self._waiting = False
             self._commands.turns.begin()
@@ -404,6 +410,7 @@ class Session:
         return (
             self._variables.has_limits
             or self._statement_timer is not None
+            or self._progress.is_running
             or self._transaction_timer is not None
         )
 
@@ -411,6 +418,7 @@ class Session:
         """A statement begins: statement_timeout is for each of a string."""
         self._ends = self._transaction.ends
         self._stop_clock()
+        self._progress.start()
         limit = self._variables.milliseconds("statement_timeout")
         if limit:
             self._statement_timer = asyncio.get_running_loop().call_later(
@@ -418,15 +426,19 @@ class Session:
             )
 
     def _stop_clock(self) -> None:
+        self._progress.stop()
         if self._statement_timer is not None:
             self._statement_timer.cancel()
             self._statement_timer = None
 
     def _watch_transaction(self, *, running: bool) -> None:
-        """transaction_timeout: from the statement that begins it to its end."""
+        """transaction_timeout: from the statement that begins it to its end; not of a block that
+        holds nothing but subscriptions.
+        """
         limit = self._variables.milliseconds("transaction_timeout")
         timer = self._transaction_timer
-        if not running and not self._transaction.is_open:
+        follows = self._transaction.only_follows
+        if follows or (not running and not self._transaction.is_open):
             if timer is not None:
                 timer.cancel()
                 self._transaction_timer = None

@@ -31,6 +31,7 @@ from sql.binder.resolve.temporary_names import localize_temporary_names, mention
 from sql.binder.state import BindContext
 from sql.catalog.catalog import Catalog
 from sql.catalog.temporary import TEMPORARY_SCHEMA_ALIAS
+from sql.catalog.view_reads import ViewReads, allowed_view_reads
 from sql.errors import SqlError, not_supported
 from sql.parser.parse import Statement
 from sql.statements.bound import BoundQuery, ParameterizedStatement
@@ -123,7 +124,9 @@ class StatementBinder:
     def setting(self, catalog: Catalog, *, fixed: bool) -> tuple[object, ...]:
         """What a plan depends on besides the statement."""
         own = self._identity.temporary
-        key = self._variables.binding_key, catalog.version, fixed
+        key: tuple[object, ...] = self._variables.binding_key, catalog.version, fixed
+        if catalog.exact_views and self._transaction.wrote:
+            key = (*key, self._view_reads)
         return (*key, own) if own in catalog.schemas else key
 
     def context(self, catalog: Catalog, *, fixed: bool = True, ts: int = 0) -> BindContext:
@@ -158,7 +161,15 @@ class StatementBinder:
             started_at=self._identity.started_at,
             ports=self._identity.ports,
             exported=self._transaction.exported,
+            view_reads=self._view_reads,
         )
+
+    @property
+    def _view_reads(self) -> ViewReads:
+        """What it may read of views that follow their inputs."""
+        transaction = self._transaction
+        has_changed = transaction.wrote or transaction.changed_catalog
+        return allowed_view_reads(self._variables.get("view_reads"), has_changed=has_changed)
 
     def _role_name(self, role: RoleName, catalog: Catalog) -> str:
         """What a role is called in that catalog, or now if the catalog is one from before it."""

@@ -58,6 +58,7 @@ from coordinator.transaction.inline_rows import CountedInlineRows
 from coordinator.transaction.lock_calls import LockCalls
 from coordinator.transaction.new_tables import NewTables
 from coordinator.transaction.notifications import NOTHING_PENDING, PendingNotifications
+from coordinator.transaction.progress import Progress
 from coordinator.transaction.savepoints import Savepoint, savepoint_index
 from coordinator.variables.isolation import parse_snapshot_id, snapshot_id, unknown_snapshot
 from coordinator.variables.transaction_modes import check_mode
@@ -117,7 +118,7 @@ class SessionTransaction:
         self.deferral = Deferral()
         self.fresh = NewTables(self._savepoints)
         self.notifications = PendingNotifications(coordination.notifications.queue.bytes_max)
-        self.lock_calls, self.following = LockCalls(), Following()
+        self.lock_calls, self.following, self.progress = LockCalls(), Following(), Progress()
         self.named_rows: Callable[[], Mapping[str, Sequence[Mapping[str, Value]]]] | None = None
         """Rows of catalogs that show the session's statements and portals."""
         self.settle: Callable[[], Awaitable[None]] | None = None
@@ -180,6 +181,11 @@ class SessionTransaction:
         """Whether anything would be lost if the session ended now."""
         begun = self._in_block or self._id is not None or self.committing
         return begun or bool(self.notifications)
+
+    @property
+    def only_follows(self) -> bool:
+        """Whether its block has subscriptions, and nothing else."""
+        return self._id is None and self.following.open > 0 and self._in_block
 
     @property
     def failed(self) -> bool:
@@ -636,8 +642,8 @@ class SessionTransaction:
 
     def let_go(self) -> None:
         """A subscription goes on by itself: hold nothing if it is all that was done so far."""
-        others = self.statements or self.notifications or self._savepoints or self.wrote
-        if not others and self._as_of is None:
+        others = self.statements > self.following.statements or self._savepoints or self.wrote
+        if not others and not self.notifications and self._as_of is None:
             self._drop()
 
     def restart(self) -> None:
@@ -755,7 +761,7 @@ class SessionTransaction:
     @contextmanager
     def waiting(self, kind: str, event: str) -> Generator[None]:
         """Until the block ends, the statement waits for this."""
-        self.wait_event = (kind, event)
+        self.wait_event, self.progress.wait_began = (kind, event), self._clock.now()
         try:
             yield
         finally:
@@ -773,15 +779,11 @@ class SessionTransaction:
             # Without a time nothing was bound in it.
             self.counts.commits += committed
             self.counts.rollbacks += not committed
-        self.number = None
-        self.committed = committed
+        self.number, self.committed = None, committed
         self._forget()
-        self._in_block = False
-        self._failed = False
+        self._in_block = self._failed = self.analyzed = False
         self._savepoints.clear()
-        self._now = 0
-        self.statements = 0
-        self.analyzed = False
+        self._now = self.statements = self.following.statements = 0
         if committed:
             self._variables.committed()
         else:

@@ -42,6 +42,9 @@ STRICT: Final = "strict"
 BOUNDED_STALENESS: Final = "bounded staleness "
 """The bound stands behind it, as a time in SHOW's spelling."""
 
+BINDING: Final = ("restrict_nonsystem_relation_kind", "default_view_refresh", "view_reads")
+"""Settings that decide what a name of a relation means, or what CREATE makes."""
+
 
 def milliseconds(shown: str) -> int:
     """The amount behind a time as SHOW prints it."""

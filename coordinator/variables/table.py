@@ -38,6 +38,7 @@ from coordinator.variables.special_checks import (
 )
 from coordinator.variables.time_zone import check_time_zone
 from coordinator.version import PRODUCT_VERSION
+from sql.catalog.view_reads import REFRESHES, VIEW_READS_CHOICES, ViewReads
 from sql.errors import SqlError
 from sql.functions.postgresql_settings import RecordedSetting, read_recorded_settings
 
@@ -112,11 +113,12 @@ def _described(
     context: str = "user",
     vartype: str = "string",
     choices: tuple[str, ...] = (),
+    unit: str = "",
 ) -> RecordedSetting:
     return RecordedSetting(
         name=name,
         shown=shown,
-        unit="",
+        unit=unit,
         context=context,
         vartype=vartype,
         least=None,
@@ -289,6 +291,39 @@ _OWN: Final = (
     ),
     Variable(
         _described(
+            "default_view_refresh",
+            REFRESHES[0],
+            OWN_CATEGORY,
+            "Sets how materialized views are refreshed that are created without saying so.",
+            vartype="enum",
+            choices=REFRESHES,
+        ),
+        choice(*REFRESHES),
+    ),
+    Variable(
+        _described(
+            "view_reads",
+            ViewReads.AUTO.value,
+            OWN_CATEGORY,
+            "Chooses what answers for a materialized view: stored rows, its definition, or auto.",
+            vartype="enum",
+            choices=VIEW_READS_CHOICES,
+        ),
+        choice(*VIEW_READS_CHOICES),
+    ),
+    Variable(
+        _described(
+            "progress_notices_s",
+            "0",
+            OWN_CATEGORY,
+            "Sends a notice so often while a statement runs, in seconds; 0 sends none.",
+            vartype="integer",
+            unit="s",
+        ),
+        integer(0, 86_400, "s"),
+    ),
+    Variable(
+        _described(
             "validate_catalog_reads",
             "off",
             OWN_CATEGORY,
@@ -307,6 +342,6 @@ DEFAULTS: Final = {name: item.default for name, item in VARIABLES_BY_NAME.items(
 
 TIME_LIMITS: Final = (
     "idle_in_transaction_session_timeout", "idle_session_timeout", "lock_timeout",
-    "statement_timeout", "transaction_timeout",
+    "progress_notices_s", "statement_timeout", "transaction_timeout",
 )  # fmt: skip
-"""Settings that end a statement or a session, in milliseconds; 0 is none."""
+"""Settings that end a statement or a session, or tell of it, after a time; 0 is none."""

@@ -25,7 +25,7 @@ from coordinator.variables.date_style import merge_date_style
 from coordinator.variables.isolation import determine_level
 from coordinator.variables.session_logging import session_logging
 from coordinator.variables.session_roles import NO_ROLE, ROLE, SESSION_AUTHORIZATION, RoleName
-from coordinator.variables.special_checks import milliseconds, split_search_path
+from coordinator.variables.special_checks import BINDING, milliseconds, split_search_path
 from coordinator.variables.table import (
     DEFAULTS,
     SHOWN_OTHERWISE,
@@ -496,5 +496,5 @@ class Variables:
         self._derived = {"is_superuser": "on" if user.is_superuser else "off"}
         self.modes = self._modes
         roles = tuple((str(role), role.oid) for role in (user, self.session_user))
-        restricted = self.get("restrict_nonsystem_relation_kind")
-        self._binding_key = (self._search_path, self._timezone, roles, self._styles, restricted)
+        others = tuple(map(self.get, BINDING))
+        self._binding_key = (self._search_path, self._timezone, roles, self._styles, others)

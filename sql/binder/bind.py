@@ -48,6 +48,7 @@ from sql.binder.session.settings import (
     transaction_statement,
 )
 from sql.binder.state import BindContext, Binding, SelectResult
+from sql.binder.stored.view_reads import view_ways
 from sql.catalog.system_catalogs import shown_types
 from sql.errors import SqlError, not_supported, statement_too_complex
 from sql.parser.constant_positions import find_constant_offsets as find_constant_places
@@ -101,7 +102,9 @@ from sql.statements.session import (
     TransactionVerb,
     Unlisten,
 )
+from sql.statements.sources import CreateFedTables, CreateSource
 from sql.statements.timelines import (
+    AdvanceReadHold,
     AdvanceTimeline,
     CreateReadHold,
     CreateTimeline,
@@ -323,7 +326,7 @@ def _explain(binding: Binding, node: Node) -> BoundStatement:
         case _:
             raise not_supported(f"EXPLAIN of {statement_name(inner)}", None)
     assert isinstance(bound, BoundQuery | Modify | ModifyingWith | CreateTableAs), "it has a plan"
-    return Explain(bound, explain_options(node))
+    return Explain(bound, explain_options(node), view_ways(binding))
 
 
 def _explain_timestamp(
@@ -399,10 +402,12 @@ _TAGS: Final[dict[type, str]] = {
     Notify: "NOTIFY",
     Explain: "EXPLAIN",
     ExplainTimestamp: "EXPLAIN",
+    CreateSource: "CREATE SOURCE",
     CreateTimeline: "CREATE TIMELINE",
     DropTimeline: "DROP TIMELINE",
     AdvanceTimeline: "ADVANCE TIMELINE",
     CreateReadHold: "CREATE READ HOLD",
+    AdvanceReadHold: "ADVANCE READ HOLD",
     DropReadHold: "DROP READ HOLD",
 }
 _DISCARD_TAGS: Final = {
@@ -432,6 +437,8 @@ def _tag(bound: BoundStatement) -> str:
         case Discard():
             return _DISCARD_TAGS.get(bound.what, f"DISCARD {bound.what.upper()}")
         case AlterTable() | ChangeObjects() | ChangePrivileges() | CreateObject():
+            return bound.tag
+        case CreateFedTables():
             return bound.tag
         case MaintenanceStatement():
             return bound.kind.value

@@ -26,8 +26,17 @@ from sql.binder.ddl.roles.membership import grant_role
 from sql.binder.ddl.roles.owners import alter_owner, drop_owned, reassign_owned
 from sql.binder.ddl.roles.roles import alter_role, create_role, drop_role
 from sql.binder.ddl.sequences import alter_sequence, create_sequence
+from sql.binder.ddl.sources import (
+    alter_source,
+    create_source,
+    create_table_from,
+    create_tables_from,
+    detach_source,
+    drop_source,
+)
 from sql.binder.ddl.views import create_view
 from sql.binder.session.meridian_statements import (
+    advance_read_hold,
     advance_timeline,
     create_read_hold,
     create_table_in,
@@ -41,12 +50,19 @@ from sql.binder.session.stored_settings import set_for_database, set_for_role
 from sql.binder.session.subscribe import copy_subscription, subscribe
 from sql.binder.state import Binding
 from sql.parser.meridian_nodes import (
+    AdvanceReadHoldNode,
     AdvanceTimelineNode,
+    AlterSourceNode,
     CopySubscribeNode,
     CreateReadHoldNode,
+    CreateSourceNode,
+    CreateTableFromNode,
     CreateTableInNode,
+    CreateTablesFromNode,
     CreateTimelineNode,
+    DetachSourceNode,
     DropReadHoldNode,
+    DropSourceNode,
     DropTimelineNode,
     OptimizeNode,
     SubscribeNode,
@@ -96,8 +112,15 @@ DEFINITION_BINDERS: Final[Mapping[type, Callable[[Binding, Node], BoundStatement
     AdvanceTimelineNode: advance_timeline,
     CreateTableInNode: create_table_in,
     CreateReadHoldNode: create_read_hold,
+    AdvanceReadHoldNode: advance_read_hold,
     DropReadHoldNode: drop_read_hold,
     OptimizeNode: optimize,
     SubscribeNode: subscribe,
     CopySubscribeNode: copy_subscription,
+    CreateSourceNode: create_source,
+    AlterSourceNode: alter_source,
+    DropSourceNode: drop_source,
+    CreateTableFromNode: create_table_from,
+    CreateTablesFromNode: create_tables_from,
+    DetachSourceNode: detach_source,
 }

@@ -17,6 +17,7 @@ from sql.binder.scanned_tables import ScannedTable
 from sql.catalog.acl import OWNER
 from sql.catalog.catalog import Catalog, Column, NameDependency, Table, whole_catalog
 from sql.catalog.objects import Domain
+from sql.catalog.view_reads import ViewReads
 from sql.errors import SqlError
 from sql.functions.postgresql_settings import NoSettings, SessionSettings
 from sql.parser.syntax import Node, offset_to_position
@@ -85,6 +86,7 @@ class BindContext:
     """The schema of the session's temporary relations, whether it exists yet or not."""
     temporary_first: bool = False
     """The temporary schema stands first in `search_path` although the setting does not name it."""
+    view_reads: ViewReads = ViewReads.AUTO
 
     @property
     def creation_path(self) -> Sequence[str]:
@@ -492,9 +494,7 @@ class SelectResult:
     """Whether it returns rows: false for a data-modifying WITH query without RETURNING."""
     shared: CteId | None = None
     """The shared WITH query that a use scans; None if each use inlines its plan."""
-
     unexpanded: tuple[PlanColumn, ...] = ()
     """Further columns of the scanned relation, which `*` does not show."""
-
     volatile_uses: int = 0
     """How often it is read, if it is volatile and not shared."""

@@ -16,6 +16,8 @@ from sql.catalog.objects import (
     Domain,
     DomainDefinition,
     EnumDefinition,
+    ExactView,
+    Feed,
     IndexDefinition,
     MaterializedView,
     SequenceDefinition,
@@ -198,6 +200,8 @@ class Table:
     """The oids of its unique indexes that are no keys (`ComputedKey`)."""
     query: StoredQuery | None = None
     """Of a materialized view: the query whose rows it stores."""
+    feed: Feed | None = None
+    """What brings its rows, if that is a source."""
 
     @property
     def kind(self) -> str:
@@ -288,7 +292,7 @@ class NamedTables(dict[tuple[str, str], Table]):
     deleted, one by one; other ways to change a dictionary are not for it.
     """
 
-    __slots__ = ("by_oid", "keys_named", "materialized", "with_history")
+    __slots__ = ("by_oid", "fed", "keys_named", "materialized", "with_history")
 
     def __init__(self, tables: Mapping[tuple[str, str], Table]) -> None:
         super().__init__()
@@ -299,12 +303,15 @@ class NamedTables(dict[tuple[str, str], Table]):
         """By oid, those with a history of their own."""
         self.materialized: dict[int, Table] = {}
         """By oid, those that are materialized views."""
+        self.fed: dict[int, Table] = {}
+        """By oid, those that a source feeds."""
         if isinstance(tables, NamedTables):
             super().update(tables)
             self.by_oid.update(tables.by_oid)
             self.keys_named.update(tables.keys_named)
             self.with_history.update(tables.with_history)
             self.materialized.update(tables.materialized)
+            self.fed.update(tables.fed)
         else:
             for name, table in tables.items():
                 self[name] = table
@@ -318,6 +325,8 @@ class NamedTables(dict[tuple[str, str], Table]):
             self.with_history[table.oid] = table
         if table.query is not None:
             self.materialized[table.oid] = table
+        if table.feed is not None:
+            self.fed[table.oid] = table
         for key in table.keys:
             named = (table.schema, key.name)
             self.keys_named[named] = (*self.keys_named.get(named, ()), (table, key))
@@ -331,6 +340,7 @@ class NamedTables(dict[tuple[str, str], Table]):
             del self.by_oid[table.oid]
             self.with_history.pop(table.oid, None)
             self.materialized.pop(table.oid, None)
+            self.fed.pop(table.oid, None)
         for key in table.keys:
             named = (table.schema, key.name)
             others = tuple(one for one in self.keys_named.pop(named, ()) if one[0] is not table)
@@ -361,6 +371,8 @@ class Catalog:
     )
     """Owner and privileges of objects that differ from the defaults (R1 of `ownership.py`)."""
     settings: StoredSettings = field(default_factory=dict[SettingScope, tuple[str, ...]])
+    exact_views: Mapping[int, ExactView] = field(default_factory=dict[int, ExactView])
+    """By oid, the materialized views whose stored rows are exact at this timestamp."""
 
     def relation(self, schema: str, name: str) -> CatalogObject | None:
         """A sequence, view or index by its name."""

@@ -18,7 +18,7 @@ from typing import Final
 
 from sql.catalog.catalog import Column, Table
 from sql.plan.nodes import RelationId
-from sql.types.sql_type import BOOL, INT4, INT8, OID, TEXT, TIMESTAMPTZ, SqlType
+from sql.types.sql_type import BOOL, INT4, INT8, JSONB, OID, TEXT, TIMESTAMPTZ, SqlType
 
 SYSTEM_SCHEMA: Final = "pg_meridian"
 SYSTEM_SCHEMA_ALIAS: Final = "meridian"
@@ -81,6 +81,27 @@ SUBSCRIPTIONS: Final = _relation(
     as_of=INT8, up_to=INT8, position=INT8, as_of_at=TIMESTAMPTZ, position_at=TIMESTAMPTZ,
 )  # fmt: skip
 
+SOURCES: Final = _relation(
+    9, "sources",
+    source_schema=TEXT, source_name=TEXT, kind=TEXT, timeline=TEXT, state=TEXT,
+    since_at=TIMESTAMPTZ, attempt=INT8, waiting=TEXT, code=TEXT, reason=TEXT, hint=TEXT,
+    position=JSONB, acknowledged=JSONB, last_commit=INT8, last_commit_at=TIMESTAMPTZ,
+    rows=INT8, errors=INT8,
+)  # fmt: skip
+
+SOURCE_TABLES: Final = _relation(
+    10, "source_tables",
+    source_schema=TEXT, source_name=TEXT, table_schema=TEXT, table_name=TEXT, reference=TEXT,
+    rows_inserted=INT8,
+)  # fmt: skip
+
+MATERIALIZED_VIEWS: Final = _relation(
+    11, "materialized_views",
+    table_schema=TEXT, table_name=TEXT, refresh=TEXT, state=TEXT,
+    computed_ts=INT8, computed_at=TIMESTAMPTZ, inputs=TEXT,
+    tried=INT8, attached=INT8, last_error=TEXT,
+)  # fmt: skip
+
 SYSTEM_RELATIONS: Final[Mapping[str, Table]] = {
     table.name: table
     for table in (
@@ -93,6 +114,9 @@ SYSTEM_RELATIONS: Final[Mapping[str, Table]] = {
         TABLE_OPTIONS,
         STATEMENT_ENGINES,
         SUBSCRIPTIONS,
+        SOURCES,
+        SOURCE_TABLES,
+        MATERIALIZED_VIEWS,
     )
 }
 

@@ -1,4 +1,4 @@
-"""Catalog objects besides tables: sequences, views, indexes, enums and domains, as values.
+"""Catalog objects besides tables: sequences, views, indexes, types and sources, as values.
 
 INVARIANTS
   O1  an object's oid is never given to another one; each new definition has a version one higher.
@@ -15,6 +15,7 @@ RELATION_SPACE: Final = "relation"
 TYPE_SPACE: Final = "type"
 EXTENSION_SPACE: Final = "extension"
 STATISTICS_SPACE: Final = "statistics"
+SOURCE_SPACE: Final = "source"
 NAME_SPACES: Final = (RELATION_SPACE, TYPE_SPACE, EXTENSION_SPACE, STATISTICS_SPACE)
 
 INT_BOUNDS: Final = {
@@ -155,6 +156,23 @@ class StoredQuery:
     relations: tuple[tuple[str, str, int, tuple[str, ...], tuple[int, ...]], ...] = ()
     uses: tuple[tuple[int, int], ...] = ()
     is_populated: bool = True
+    on_commit: bool = False
+    """Its rows are used only where they are exact (V4 of `coordinator/core/views`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExactView:
+    """That a materialized view is exact: from the catalog's timestamp on its stored rows are those
+    of its query (V1 of `coordinator/core/views`).
+
+    `inputs`: the oids of the tables that its query reads, through whatever views. `definitions`:
+    those of all relations that its meaning rests on. `computed_at`: where its rows were computed,
+    never the same twice.
+    """
+
+    inputs: frozenset[int]
+    definitions: frozenset[int]
+    computed_at: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,10 +295,38 @@ class ExtensionDefinition(ObjectDefinition):
     release: str
 
 
+@dataclass(frozen=True, slots=True)
+class SourceDefinition(ObjectDefinition):
+    """CREATE SOURCE: one ordered feed of an upstream's records. How far it is read is not here: the
+    stash has that beside the rows (F1 of `coordinator/core/sources`).
+
+    `connector`: the kind of upstream, `options`: what was given for it. `feed_id`: names what is
+    made upstream; no other source of any server has it. `paused`: ALTER SOURCE .. PAUSE.
+    """
+
+    kind: ClassVar[str] = "source"
+    space: ClassVar[str] = SOURCE_SPACE
+
+    connector: str
+    options: tuple[tuple[str, str], ...] = ()
+    feed_id: str = ""
+    paused: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """What brings the rows of a table: the oid of its source, and the table's name upstream. An
+    empty `reference`: it is the table of the source's errors.
+    """
+
+    source: int
+    reference: str
+
+
 UserType: TypeAlias = EnumDefinition | DomainDefinition
 CatalogObject: TypeAlias = (
     SequenceDefinition | IndexDefinition | StatisticsDefinition | ViewDefinition
-    | ExtensionDefinition | UserType
+    | ExtensionDefinition | SourceDefinition | UserType
 )  # fmt: skip
 
 
@@ -294,6 +340,8 @@ def relations_used_by(thing: CatalogObject) -> tuple[int, ...]:
             return (thing.table,)
         case SequenceDefinition() | ExtensionDefinition() | EnumDefinition() | DomainDefinition():
             return ()
+        case SourceDefinition():
+            return ()
 
 
 OBJECT_CLASSES: Final[dict[str, type[CatalogObject]]] = {
@@ -304,6 +352,7 @@ OBJECT_CLASSES: Final[dict[str, type[CatalogObject]]] = {
     EnumDefinition.kind: EnumDefinition,
     DomainDefinition.kind: DomainDefinition,
     ExtensionDefinition.kind: ExtensionDefinition,
+    SourceDefinition.kind: SourceDefinition,
 }
 
 

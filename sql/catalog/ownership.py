@@ -28,6 +28,7 @@ from sql.catalog.objects import (
     ExtensionDefinition,
     IndexDefinition,
     SequenceDefinition,
+    SourceDefinition,
     StatisticsDefinition,
     Subject,
 )
@@ -70,6 +71,8 @@ def owned_object(found: Table | CatalogObject) -> OwnedObject:
     if isinstance(found, StatisticsDefinition):
         subject = Subject("statistics", found.oid)
         return OwnedObject(subject, "statistics", found.schema, found.name)
+    if isinstance(found, SourceDefinition):
+        return OwnedObject(Subject("source", found.oid), "source", found.schema, found.name)
     kind = "sequence" if isinstance(found, SequenceDefinition) else "table"
     return OwnedObject(Subject("relation", found.oid), kind, found.schema, found.name)
 

@@ -5,10 +5,13 @@
     ADVANCE TIMELINE name TO expression
     CREATE TABLE .. (..) .. IN TIMELINE name
     CREATE READ HOLD name [AT expression] [IN TIMELINE name]
+    ADVANCE READ HOLD name TO expression
     DROP READ HOLD [IF EXISTS] name, ...
     EXPLAIN [(options)] TIMESTAMP FOR query [AS OF ..]
     OPTIMIZE relation
     SUBSCRIBE .., COPY (SUBSCRIBE ..) .. (`subscribe_grammar.py`)
+    DECLARE .. CURSOR FOR SUBSCRIBE .., FETCH .. WITH (timeout = ..) (`cursor_grammar.py`)
+    CREATE SOURCE .. and its kin (`source_grammar.py`)
 
 It is tried only on a statement that PostgreSQL's grammar refuses, so that valid PostgreSQL keeps
 its meaning. The PostgreSQL parts inside such a statement are given to PostgreSQL's parser, with
@@ -25,7 +28,9 @@ from pglast import ast
 
 from sql.errors import SqlError
 from sql.parser.as_of import split_as_of
+from sql.parser.cursor_grammar import declare_subscribe, fetch_wait
 from sql.parser.meridian_nodes import (
+    AdvanceReadHoldNode,
     AdvanceTimelineNode,
     CreateReadHoldNode,
     CreateTableInNode,
@@ -38,6 +43,7 @@ from sql.parser.meridian_nodes import (
     OptimizeNode,
     ParsedPart,
 )
+from sql.parser.source_grammar import source_statement
 from sql.parser.subscribe_grammar import SubscribeParts, copy_subscribe, subscribe_statement
 from sql.parser.syntax import Node, is_a
 from sql.parser.token_cursor import (
@@ -71,13 +77,19 @@ def parse_meridian_statement(text: str, start: int, end: int) -> MeridianStateme
     for words, production in _PRODUCTIONS:
         if cursor.accept(*words):
             return MeridianStatement(production(cursor))
+    of_source = source_statement(cursor)
+    if of_source is not None:
+        return MeridianStatement(of_source)
     return _explain_timestamp(cursor) or _create_table_in(cursor) or _subscribe(cursor)
 
 
 def _subscribe(cursor: TokenCursor) -> MeridianStatement | None:
-    copied = copy_subscribe(cursor)
-    if copied is not None:
-        return _followed(*copied)
+    around = copy_subscribe(cursor) or declare_subscribe(cursor)
+    if around is not None:
+        return _followed(*around)
+    waits = fetch_wait(cursor)
+    if waits is not None:
+        return MeridianStatement(waits)
     parts = subscribe_statement(cursor)
     return None if parts is None else _followed(parts.node, parts)
 
@@ -149,6 +161,12 @@ def _create_read_hold(cursor: TokenCursor) -> MeridianNode:
     return CreateReadHoldNode(name, at, timeline)
 
 
+def _advance_read_hold(cursor: TokenCursor) -> MeridianNode:
+    name = cursor.name()
+    cursor.expect("to")
+    return AdvanceReadHoldNode(name, cursor.expression())
+
+
 def _drop_read_hold(cursor: TokenCursor) -> MeridianNode:
     missing_ok = cursor.accept("if", "exists")
     names = cursor.names()
@@ -201,5 +219,6 @@ _PRODUCTIONS: Final[tuple[tuple[tuple[str, ...], Callable[[TokenCursor], Meridia
     (("advance", "timeline"), _advance_timeline),
     (("create", "read", "hold"), _create_read_hold),
     (("drop", "read", "hold"), _drop_read_hold),
+    (("advance", "read", "hold"), _advance_read_hold),
     (("optimize",), _optimize),
 )

@@ -99,9 +99,18 @@ class OptimizeNode:
 
 
 @dataclass(frozen=True, slots=True)
+class EnvelopeNode:
+    """ENVELOPE UPSERT or DEBEZIUM, in lower case, with its key."""
+
+    style: str
+    key: tuple[Identifier, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class SubscribeNode:
     """SUBSCRIBE; its AS OF is the statement's. `is_query`: what is followed was written as a query,
-    and not as the name of a relation. `place`: its offset.
+    and not as the name of a relation. `place`: its offset; `up_to_place`: that of UP TO's
+    expression. `order`: a query of nothing but WITHIN TIMESTAMP's ORDER BY.
     """
 
     followed: ParsedPart
@@ -109,6 +118,9 @@ class SubscribeNode:
     options: tuple[Node, ...]
     up_to: ParsedPart | None
     place: int
+    up_to_place: int = 0
+    envelope: EnvelopeNode | None = None
+    order: ParsedPart | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +129,30 @@ class CopySubscribeNode:
 
     copy: ParsedPart
     subscribe: SubscribeNode
+
+
+@dataclass(frozen=True, slots=True)
+class DeclareSubscribeNode:
+    """DECLARE name CURSOR FOR SUBSCRIBE; the query in `declare` stands for the subscription."""
+
+    declare: ParsedPart
+    subscribe: SubscribeNode
+
+
+@dataclass(frozen=True, slots=True)
+class FetchWaitNode:
+    """FETCH .. WITH (timeout = ..), in microseconds; None: there is no such option."""
+
+    fetch: ParsedPart
+    timeout_us: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class AdvanceReadHoldNode:
+    """ADVANCE READ HOLD name TO expression."""
+
+    name: Identifier
+    to: ParsedPart
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,10 +165,76 @@ class ArgumentNode:
     number: int
 
 
+@dataclass(frozen=True, slots=True)
+class SourceOption:
+    """An option of a source, and its offset from 1."""
+
+    name: str
+    value: int
+    place: int
+
+
+@dataclass(frozen=True, slots=True)
+class CreateSourceNode:
+    """CREATE SOURCE [IF NOT EXISTS] name FROM GENERATOR kind [(options)]."""
+
+    name: tuple[Identifier, ...]
+    kind: str
+    options: tuple[SourceOption, ...] = ()
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AlterSourceNode:
+    """ALTER SOURCE name {PAUSE | RESUME}."""
+
+    name: tuple[Identifier, ...]
+    paused: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DropSourceNode:
+    """DROP SOURCE [IF EXISTS] name, .. [CASCADE]."""
+
+    names: tuple[tuple[Identifier, ...], ...]
+    missing_ok: bool = False
+    cascade: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTableFromNode:
+    """CREATE TABLE [IF NOT EXISTS] name FROM SOURCE source [(REFERENCE 'reference')]."""
+
+    name: tuple[Identifier, ...]
+    source: tuple[Identifier, ...]
+    reference: str | None = None
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTablesFromNode:
+    """CREATE TABLES FROM SOURCE source [IN SCHEMA schema]."""
+
+    source: tuple[Identifier, ...]
+    schema: Identifier | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DetachSourceNode:
+    """ALTER TABLE table DETACH SOURCE."""
+
+    table: tuple[Identifier, ...]
+
+
+SourceNode: TypeAlias = (
+    CreateSourceNode | AlterSourceNode | DropSourceNode | CreateTableFromNode
+    | CreateTablesFromNode | DetachSourceNode
+)  # fmt: skip
 MeridianNode: TypeAlias = (
     CreateTimelineNode | DropTimelineNode | AdvanceTimelineNode | CreateTableInNode
     | CreateReadHoldNode | DropReadHoldNode | ExplainTimestampNode | OptimizeNode | ArgumentNode
-    | SubscribeNode | CopySubscribeNode
+    | SubscribeNode | CopySubscribeNode | DeclareSubscribeNode | FetchWaitNode | AdvanceReadHoldNode
+    | SourceNode
 )  # fmt: skip
 
 
@@ -141,7 +243,7 @@ def parsed_parts(node: MeridianNode) -> Sequence[ParsedPart]:
     match node:
         case CreateTableInNode():
             return (node.create,)
-        case AdvanceTimelineNode():
+        case AdvanceTimelineNode() | AdvanceReadHoldNode():
             return (node.to,)
         case CreateReadHoldNode():
             return () if node.at is None else (node.at,)
@@ -153,9 +255,13 @@ def parsed_parts(node: MeridianNode) -> Sequence[ParsedPart]:
             return (node.execute,)
         case SubscribeNode():
             # The name of a relation has no constants, and stands elsewhere in its text.
-            query = (node.followed,) if node.is_query else ()
-            return query if node.up_to is None else (*query, node.up_to)
-        case CopySubscribeNode():
+            parts = (node.followed if node.is_query else None, node.order, node.up_to)
+            return [part for part in parts if part is not None]
+        case CopySubscribeNode() | DeclareSubscribeNode():
             return parsed_parts(node.subscribe)
-        case CreateTimelineNode() | DropTimelineNode() | DropReadHoldNode():
+        case CreateTimelineNode() | DropTimelineNode() | DropReadHoldNode() | FetchWaitNode():
+            return ()
+        case CreateSourceNode() | AlterSourceNode() | DropSourceNode() | DetachSourceNode():
+            return ()
+        case CreateTableFromNode() | CreateTablesFromNode():
             return ()

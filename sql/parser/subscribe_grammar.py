@@ -1,10 +1,11 @@
 """Parse SUBSCRIBE, alone and in COPY.
 
     {SUBSCRIBE | TAIL} [TO] {relation | (query)}
+        [ENVELOPE {UPSERT | DEBEZIUM} (KEY (column, ..)) | WITHIN TIMESTAMP ORDER BY expression, ..]
         [WITH ({SNAPSHOT | PROGRESS} [[=] boolean], ..)] [AS OF [AT LEAST] time] [UP TO time]
     COPY (SUBSCRIBE ..) TO STDOUT [[WITH] (options)]
 
-The grammar is Materialize's. ENVELOPE and WITHIN TIMESTAMP ORDER BY are known, and refused.
+The grammar is Materialize's.
 """
 
 from collections.abc import Sequence
@@ -15,12 +16,20 @@ from pglast import ast, parser
 
 from sql.errors import SqlError, not_supported
 from sql.parser.as_of import parser_trees
-from sql.parser.meridian_nodes import CopySubscribeNode, ParsedPart, SubscribeNode
+from sql.parser.meridian_nodes import (
+    CopySubscribeNode,
+    EnvelopeNode,
+    ParsedPart,
+    SubscribeNode,
+)
 from sql.parser.syntax import Node, is_a
 from sql.parser.token_cursor import TokenCursor, closing_token, token_outside
 
 _OPTIONS: Final = "EXPLAIN "
 _EMPTY_QUERY: Final = "SELECT"
+_BEHIND_ORDER: Final = frozenset(
+    {"limit", "offset", "fetch", "for", "union", "except", "intersect"}
+)
 _CLAUSES: Final = frozenset({"envelope", "within", "with", "as", "up"})
 
 
@@ -41,16 +50,18 @@ def subscribe_statement(cursor: TokenCursor) -> SubscribeParts | None:
     cursor.accept("to")
     is_query = cursor.follows("(")
     followed = _query(cursor) if is_query else _relation(cursor)
-    _refuse_envelope(cursor)
+    envelope = _envelope(cursor)
+    order = _order(cursor, envelope)
     options: Sequence[Node] = ()
     if cursor.accept("with"):
-        options = _options(cursor)
-    as_of, at_least, up_to = _times(cursor)
+        options = with_options(cursor)
+    as_of, at_least, up_to, up_to_place = _times(cursor)
     cursor.finish()
     offset = cursor.tokens[place].start
-    return SubscribeParts(
-        SubscribeNode(followed, is_query, tuple(options), up_to, offset), as_of, at_least
+    node = SubscribeNode(
+        followed, is_query, tuple(options), up_to, offset, up_to_place, envelope, order
     )
+    return SubscribeParts(node, as_of, at_least)
 
 
 def copy_subscribe(cursor: TokenCursor) -> tuple[CopySubscribeNode, SubscribeParts] | None:
@@ -133,16 +144,57 @@ def _to_failure(cursor: TokenCursor, error: parser.ParseError, moved: int) -> No
         cursor.index += 1
 
 
-def _refuse_envelope(cursor: TokenCursor) -> None:
-    if cursor.follows("envelope"):
-        place = cursor.tokens[cursor.index].start + 1
-        raise not_supported("SUBSCRIBE with ENVELOPE", place)
-    if cursor.follows("within", "timestamp"):
-        place = cursor.tokens[cursor.index].start + 1
-        raise not_supported("SUBSCRIBE with WITHIN TIMESTAMP ORDER BY", place)
+def _envelope(cursor: TokenCursor) -> EnvelopeNode | None:
+    if not cursor.accept("envelope"):
+        return None
+    style = cursor.raw(cursor.index).lower()
+    if style not in ("upsert", "debezium"):
+        raise cursor.unexpected()
+    cursor.index += 1
+    cursor.expect("(", "key", "(")
+    key = cursor.names()
+    cursor.expect(")", ")")
+    return EnvelopeNode(style, key)
 
 
-def _options(cursor: TokenCursor) -> Sequence[Node]:
+def _order(cursor: TokenCursor, envelope: EnvelopeNode | None) -> ParsedPart | None:
+    """WITHIN TIMESTAMP ORDER BY, as a query of no columns."""
+    if not cursor.follows("within"):
+        return None
+    if envelope is not None:
+        place = cursor.tokens[cursor.index].start + 1
+        raise not_supported("ENVELOPE with WITHIN TIMESTAMP ORDER BY", place)
+    cursor.index += 1
+    cursor.expect("timestamp")
+    first = cursor.index
+    cursor.expect("order", "by")
+    until = _end_of_order(cursor)
+    if until == cursor.index:
+        cursor.index = until
+        raise cursor.unexpected()
+    cursor.index = first
+    select, source = cursor.rest("SELECT ", until)
+    used = {name for name in select if getattr(select, name)}
+    if not used <= {"sortClause", "limitOption", "op"}:
+        while cursor.raw(cursor.index).lower() not in _BEHIND_ORDER and cursor.index < until:
+            cursor.index += 1
+        raise cursor.unexpected()
+    cursor.index = until
+    return ParsedPart(select, source)
+
+
+def _end_of_order(cursor: TokenCursor) -> int:
+    """Where the next clause begins; `with` is also a word of types."""
+    depth = 0
+    for index in range(cursor.index, len(cursor.tokens)):
+        depth += {"(": 1, ")": -1}.get(cursor.raw(index), 0)
+        clauses = (("with", "("), ("as", "of"), ("up", "to"))
+        if depth == 0 and any(cursor.follows(*words, at=index) for words in clauses):
+            return index
+    return len(cursor.tokens)
+
+
+def with_options(cursor: TokenCursor) -> Sequence[Node]:
     """`(name [[=] value], ..)`, as the options of EXPLAIN, which are written without `=`."""
     opened = cursor.index
     close = closing_token(cursor, opened) if cursor.follows("(") else None
@@ -164,8 +216,8 @@ def _is_between_words(cursor: TokenCursor, index: int) -> bool:
     return not {cursor.raw(index - 1), cursor.raw(index + 1)} & {",", "=", "(", ")"}
 
 
-def _times(cursor: TokenCursor) -> tuple[ParsedPart | None, bool, ParsedPart | None]:
-    """AS OF, whether AT LEAST, and UP TO."""
+def _times(cursor: TokenCursor) -> tuple[ParsedPart | None, bool, ParsedPart | None, int]:
+    """AS OF, whether AT LEAST, UP TO, and the place of its expression."""
     up = token_outside(cursor, "up", "to")
     if up is not None and up < cursor.index:
         up = None
@@ -176,7 +228,9 @@ def _times(cursor: TokenCursor) -> tuple[ParsedPart | None, bool, ParsedPart | N
         at_least = cursor.accept("at", "least")
         as_of = cursor.expression(up)
     up_to: ParsedPart | None = None
+    place = 0
     if cursor.accept("up"):
         cursor.expect("to")
+        place = cursor.tokens[cursor.index].start if cursor.index < len(cursor.tokens) else 0
         up_to = cursor.expression()
-    return as_of, at_least, up_to
+    return as_of, at_least, up_to, place

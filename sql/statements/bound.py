@@ -35,10 +35,12 @@ from sql.catalog.objects import (
     SequenceDefinition,
     StoredQuery,
     Subject,
+    ViewDefinition,
 )
 from sql.errors import SqlError
 from sql.parser.syntax import Node
 from sql.plan.nodes import Expr, Plan, PlanColumn, Project, RelationId, Values
+from sql.statements.change_streams import ChangeEnvelope, ChangeOrder
 from sql.statements.copy_options import CopyOptions
 from sql.statements.ddl import (
     ChangeObjects,
@@ -62,7 +64,9 @@ from sql.statements.session import (
     ShowVariable,
     TransactionControl,
 )
+from sql.statements.sources import CreateFedTables, CreateSource
 from sql.statements.timelines import (
+    AdvanceReadHold,
     AdvanceTimeline,
     CreateReadHold,
     CreateTimeline,
@@ -228,24 +232,32 @@ class CopyIn:
 
 @dataclass(frozen=True, slots=True)
 class CopyOut:
-    """COPY t TO STDOUT or COPY (query) TO STDOUT."""
+    """COPY t TO STDOUT or COPY (query) TO STDOUT; `table`: t."""
 
     query: BoundQuery
     options: CopyOptions
+    table: Table | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Subscribe:
-    """SUBSCRIBE: the changes of `query`, which reads rows of `table` one by one, before `up_to`
-    (int8 or timestamptz). `columns`: of the changes. `snapshot`: its rows come first.
+    """SUBSCRIBE: the changes of `query` before `up_to` (int8 or timestamptz). `columns`: of the
+    changes. `snapshot`: its rows come first. `views`: those that the query is made of.
+
+    `is_compared`: the answers at two timestamps tell what has changed between them. Otherwise the
+    query over the rows that came and went with a commit is what came and went of its answer.
     """
 
     query: BoundQuery
-    table: Table
     columns: tuple[OutputColumn, ...]
     snapshot: bool = True
     progress: bool = False
     up_to: Expr | None = None
+    up_to_place: int | None = None
+    views: tuple[ViewDefinition, ...] = ()
+    is_compared: bool = False
+    envelope: ChangeEnvelope | None = None
+    order: ChangeOrder | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,6 +328,8 @@ class RefreshMaterializedView:
     is_concurrent: bool = False
     calls: RowCalls | None = None
     locking: tuple[LockingQuery, ...] = ()
+    difference: Plan | None = None
+    """Of a view that follows its inputs: the rows that only one of stored rows and query has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -420,6 +434,7 @@ class Explain:
 
     statement: "BoundQuery | Modify | ModifyingWith | CreateTableAs"
     options: ExplainOptions = field(default_factory=ExplainOptions)
+    views: tuple[str, ...] = ()  # how it reads each materialized view that follows its inputs
 
     @property
     def runs(self) -> "BoundQuery | Modify | ModifyingWith | CreateTableAs | None":
@@ -434,8 +449,8 @@ class EmptyStatement:
 
 Definition: TypeAlias = (
     CreateTable | DropTable | CreateSchema | DropSchema | AlterTable | CreateTimeline
-    | DropTimeline | CreateReadHold | DropReadHold | CreateSequence | ChangeObjects
-    | CreateObject | ChangePrivileges
+    | DropTimeline | CreateReadHold | AdvanceReadHold | DropReadHold | CreateSequence
+    | ChangeObjects | CreateObject | ChangePrivileges | CreateSource | CreateFedTables
 )  # fmt: skip
 UtilityStatement: TypeAlias = (
     Definition | AdvanceTimeline | CopyIn | CopyOut | CreateTableAs | Explain | ExplainTimestamp

@@ -40,6 +40,14 @@ class CreateReadHold:
 
 
 @dataclass(frozen=True, slots=True)
+class AdvanceReadHold:
+    """`to`: int8 or timestamptz, not before where the hold is."""
+
+    name: str
+    to: Expr
+
+
+@dataclass(frozen=True, slots=True)
 class DropReadHold:
     """`missing`: names that IF EXISTS did not find, for the notices."""
 

@@ -8,8 +8,8 @@ INVARIANTS
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import cycle
 
 import psycopg
 from psycopg import sql
@@ -28,15 +28,41 @@ class Follower:
     snapshot_at: int | None = None
     problems: list[str] = field(default_factory=list)
     rows: int = 0
+    resumes: bool = True
+    """Whether the query can be gone on from; otherwise it begins anew each time."""
+    altered: int = 0
+    """How often a definition has changed, and it began anew."""
+    fetches: bool = False
+    """It asks for rows by FETCH, and is not told as they come."""
 
     def follow(self, dsn: str, *, until: Callable[[int], bool], rows_max: int) -> None:
         """Follow until a progress timestamp is the last one, or so many rows have come."""
         with psycopg.connect(dsn, autocommit=True) as connection:
-            cursor = connection.cursor()
-            with suppress(GeneratorExit):
-                self._fold(cursor.stream(self._statement()), until, rows_max)
+            if not self.resumes:
+                self._begin_anew()
+            told = self._fetched(connection) if self.fetches else self._streamed(connection)
+            try:
+                self._fold(told, until, rows_max)
+            except psycopg.errors.FeatureNotSupported as error:
+                if "has changed" not in str(error):
+                    raise
+                self.altered += 1
+                self._begin_anew()
             # A client that is killed says no good-bye, and leaves rows in its socket.
             connection.pgconn.finish()
+
+    def _begin_anew(self) -> None:
+        self.frontier = None
+        self.state.clear()
+
+    def _streamed(self, connection: psycopg.Connection) -> Iterator[Row]:
+        return connection.cursor().stream(self._statement())
+
+    def _fetched(self, connection: psycopg.Connection) -> Iterator[Row]:
+        connection.execute("BEGIN")
+        connection.execute(sql.SQL("DECLARE c CURSOR FOR {}").format(self._statement()))
+        for fetch in cycle(("FETCH 100 c", "FETCH ALL c", "FETCH 7 c WITH (timeout = '20 ms')")):
+            yield from connection.execute(fetch.encode()).fetchall()
 
     def _statement(self) -> sql.Composed:
         if self.frontier is None:

@@ -150,6 +150,7 @@ async def running(
         driving = group.create_task(timelines.run())
         await drop_leftover_temporaries(timelines)
         await server.accept(group, services)
+        timelines.system.on_views = server.views_changed
         try:
             yield Stack(port, server, timelines.system, services, group)
         finally:

@@ -10,6 +10,7 @@ from coordinator.core.change_streams.definitions import (
     first_definition_end,
     may_concern,
 )
+from coordinator.core.change_streams.steps import SubscriptionRequest
 from coordinator.core.effects import Effect, Reply, StopSubscribers, WakeSubscribers
 from coordinator.core.fences import fenced_table_refusal
 from coordinator.core.messages import (
@@ -49,15 +50,23 @@ def change_subscription(
 def _subscribe(core: CoreState, message: BeginSubscription, now: Timestamp) -> Effect:
     txn, wanted = core.transactions[message.txn], message.wanted
     assert wanted.as_of in txn.timestamps, "S2: the transaction holds the timestamp"
-    refused = fenced_table_refusal(wanted.table, core.shards) or _unknown(core, wanted.table)
-    refused = refused or _too_old(core, wanted.table, wanted.as_of)
+    refused = _refusal(core, wanted)
     if refused is not None:
         return Reply(message.request, refused)
     known = core.subscriptions.accept(txn.owner, wanted, now)
-    found = first_definition_end(wanted.table, core.catalog, wanted.as_of)
+    found = first_definition_end(wanted, core.catalog, wanted.as_of)
     if found is not None:
-        known.stop_at(*found)
+        core.subscriptions.end_at(known, *found)
     return Reply(message.request, Subscribed(known.id))
+
+
+def _refusal(core: CoreState, wanted: SubscriptionRequest) -> Refused | None:
+    for table in wanted.tables:
+        refused = fenced_table_refusal(table, core.shards) or _unknown(core, table)
+        refused = refused or _too_old(core, table, wanted.as_of)
+        if refused is not None:
+            return refused
+    return None
 
 
 def _unknown(core: CoreState, table: Table) -> Refused | None:
@@ -82,21 +91,21 @@ def _take(core: CoreState, message: TakeStep, now: Timestamp) -> Effect:
     known = core.subscriptions.find(message.subscription)
     if known is None:
         return refuse(message.request, "08006", "the subscription has ended with its connection")
-    refused = fenced_table_refusal(known.request.table, core.shards)
-    if refused is not None:
-        return Reply(message.request, refused)
+    for table in known.request.tables:
+        refused = fenced_table_refusal(table, core.shards)
+        if refused is not None:
+            return Reply(message.request, refused)
     return Reply(message.request, core.subscriptions.take(message.subscription, now))
 
 
 def end_altered(core: CoreState, changes: Iterable[CatalogChange], ts: Timestamp) -> None:
-    """DDL is true from `ts` on: whose table it has changed is told nothing from there on (S3)."""
+    """DDL is true from `ts` on: who follows what it has changed is told nothing from there (S3)."""
     changes = tuple(changes)
     for known in core.subscriptions:
-        table = known.request.table
-        if may_concern(changes, table):
-            end = definition_end(table, core.catalog.current, ts)
+        if may_concern(changes, known.request):
+            end = definition_end(known.request, core.catalog.current, ts)
             if end is not None:
-                known.stop_at(ts, end)
+                core.subscriptions.end_at(known, ts, end)
 
 
 def subscribers_tick(core: CoreState, now: Timestamp) -> list[Effect]:

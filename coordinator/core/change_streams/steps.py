@@ -6,24 +6,33 @@ from typing import NewType
 import pyarrow as pa
 
 from sql.catalog.catalog import Table
+from sql.catalog.objects import ViewDefinition
 from storage.shard import ShardState
-from storage.types import Timestamp
+from storage.types import ShardId, Timestamp
 
 SubscriptionId = NewType("SubscriptionId", int)
 
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionRequest:
-    """What to follow: changes of `table` with ts > `as_of`, and < `up_to` if that is given.
+    """What to follow: changes of `tables` with ts > `as_of`, and < `up_to` if that is given.
 
     `closes`: timestamps are closed for it while nothing commits, since it tells its client how far
-    time has come.
+    time has come. `views`: another definition of one of them ends it. `paced`: each step costs as
+    much as a query, so that there is not one for each commit (S8 of `subscriptions.py`).
     """
 
-    table: Table
+    tables: tuple[Table, ...]
     as_of: Timestamp
     up_to: Timestamp | None = None
     closes: bool = False
+    views: tuple[ViewDefinition, ...] = ()
+    paced: bool = False
+
+    @property
+    def shards(self) -> tuple[ShardId, ...]:
+        """Where its tables are stored."""
+        return tuple([ShardId(table.shard) for table in self.tables])
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +45,20 @@ class StreamEnd:
 
 
 @dataclass(frozen=True, slots=True)
-class ChangeStep:
-    """The next changes of a subscription: those of `state` in (after, upto], in the fields of
-    `schema`. None: `after` is `upto`. `end`: what comes behind `upto`.
-    """
+class FollowedShard:
+    """A table of a subscription as it is now, and the fields that its rows are told in."""
 
     state: ShardState
     schema: pa.Schema
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeStep:
+    """The next changes of a subscription: those of its tables in (after, upto]. None: `after` is
+    `upto`. `end`: what comes behind `upto`.
+    """
+
+    shards: tuple[FollowedShard, ...]
     after: Timestamp
     upto: Timestamp
     end: StreamEnd | None = None

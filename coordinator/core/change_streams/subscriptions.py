@@ -1,4 +1,4 @@
-"""Who follows which table: positions, frontiers, holds, and whom to wake.
+"""Who follows which tables: positions, frontiers, holds, and whom to wake.
 
                     position                     frontier
     since ─────────────┬────────────────────────────┬───────── in flight ─▶
@@ -15,24 +15,29 @@ INVARIANTS
   S3  no step passes the end of the subscription: changes at or after UP TO, or from the commit on
       that changes the table's definition or drops it, are never told.
   S4  a subscriber that has been given everything is named among those to wake in the step in which
-      there is more, and not again before it has asked.
+      there is more, and not again before it has asked. How far time has come alone is told within
+      LOOKS-ths of `subscribe_progress_us`. A step costs nothing for shards that it does not change.
   S5  while somebody wants to know how far time has come, timestamps are closed once in
       `subscribe_progress_us`, never at or past a commit that is on its way. In a timeline without a
       clock only commits and ADVANCE close them.
   S6  a subscription ends with its connection.
   S7  one that is further behind the frontier than `subscription_lag_us` is ended, and told where to
       resume. Its hold stays until it has let go of what it reads.
+  S8  all tables of a subscription are read at one timestamp. A paced one gets no step with changes
+      within `subscribe_compare_us` of the last such step, but for the one that ends it.
 
 Not here: the changes themselves (`storage/changes.py`), waiting (`driver/change_streams.py`).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 import pyarrow as pa
 
 from coordinator.core.change_streams.steps import (
     ChangeStep,
+    FollowedShard,
     StreamEnd,
     SubscriptionId,
     SubscriptionRequest,
@@ -44,11 +49,16 @@ from sql.catalog.catalog import Table
 from storage.shard import ShardState
 from storage.types import ShardId, Timestamp
 
+LOOKS: Final = 8
+"""In `subscribe_progress_us`, so often all who sleep are looked at. Larger: work for nothing while
+many sleep. Smaller: progress comes less evenly, and holds of who hears nothing move less often."""
+
 
 @dataclass(slots=True)
 class Subscription:
     """One of them. `stop`: the first timestamp that it may not tell, and `end`, why (S3). `asleep`:
-    it has been given everything (S4). `told_at`: when it was last given something.
+    it has been given everything (S4). `told_at`: when it was last given something, and
+    `changed_at`, when there were changes in it.
     """
 
     id: SubscriptionId
@@ -58,12 +68,9 @@ class Subscription:
     stop: Timestamp | None
     end: StreamEnd
     told_at: Timestamp
+    changed_at: Timestamp
+    schemas: tuple[pa.Schema, ...]
     asleep: bool = False
-
-    @property
-    def shard(self) -> ShardId:
-        """The shard that it follows."""
-        return ShardId(self.request.table.shard)
 
     def limit(self, frontier: Timestamp) -> Timestamp:
         """The last timestamp that it may be told now (S1, S3)."""
@@ -95,8 +102,15 @@ class Subscriptions:
         self._frontier = frontier
         self._schema_of = schema_of
         self._progress_us = settings.subscribe_progress_us
+        self._compare_us = settings.subscribe_compare_us
         self._lag_us = settings.subscription_lag_us
         self._known: dict[SubscriptionId, Subscription] = {}
+        self._ending: dict[SubscriptionId, Subscription] = {}
+        self._asleep: dict[ShardId, dict[SubscriptionId, Subscription]] = {}
+        self._looked_at = Timestamp(0)
+        """When all who sleep were looked at."""
+        self._seen = Timestamp(0)
+        """The frontier of the last look."""
         self._last = 0
         self._closed_at = Timestamp(0)
 
@@ -109,15 +123,30 @@ class Subscriptions:
     def accept(
         self, owner: ConnectionId, request: SubscriptionRequest, now: Timestamp
     ) -> Subscription:
-        """A new one. Somebody holds its timestamp, which must be readable in its shard (S2)."""
+        """A new one. Somebody holds its timestamp, which must be readable in its shards (S2)."""
         self._last += 1
         id_ = SubscriptionId(self._last)
         made = Subscription(
-            id_, owner, request, request.as_of, request.up_to, StreamEnd(), told_at=now
+            id_,
+            owner,
+            request,
+            request.as_of,
+            request.up_to,
+            StreamEnd(),
+            told_at=now,
+            changed_at=Timestamp(0),
+            schemas=tuple(map(self._schema_of, request.tables)),
         )
         self._known[id_] = made
+        if made.stop is not None:
+            self._ending[id_] = made
         self._holds.follow(id_, request.as_of)
         return made
+
+    def end_at(self, known: Subscription, ts: Timestamp, end: StreamEnd) -> None:
+        """End one before `ts`, if it does not end sooner (S3)."""
+        known.stop_at(ts, end)
+        self._ending[known.id] = known
 
     def find(self, id_: SubscriptionId) -> Subscription | None:
         """One that is not over."""
@@ -128,16 +157,31 @@ class Subscriptions:
         known = self._known[id_]
         upto = max(known.position, known.limit(self._frontier()))
         over = known.stop is not None and known.stop - 1 <= upto
+        changed = self._wrote_after(known)
+        if changed and not over and self._must_pause(known, now):
+            upto = known.position
         known.asleep = upto == known.position and not over
-        if not known.asleep:
+        if known.asleep:
+            for shard in known.request.shards:
+                self._asleep.setdefault(shard, {})[id_] = known
+        else:
             known.told_at = now
-        return ChangeStep(
-            self._shards[known.shard],
-            self._schema_of(known.request.table),
-            known.position,
-            upto,
-            known.end if over else None,
-        )
+            if changed:
+                known.changed_at = now
+        shards = [
+            FollowedShard(self._shards[shard], schema)
+            for shard, schema in zip(known.request.shards, known.schemas, strict=True)
+        ]
+        return ChangeStep(tuple(shards), known.position, upto, known.end if over else None)
+
+    def _wrote_after(self, known: Subscription) -> bool:
+        """Whether a table was written to behind its position, perhaps behind the frontier."""
+        shards = known.request.shards
+        return any(self._shards[shard].last_write > known.position for shard in shards)
+
+    def _must_pause(self, known: Subscription, now: Timestamp) -> bool:
+        """S8."""
+        return known.request.paced and now - known.changed_at < self._compare_us
 
     def move(self, id_: SubscriptionId, ts: Timestamp) -> None:
         """It has told everything up to `ts` (S2)."""
@@ -153,8 +197,11 @@ class Subscriptions:
 
     def forget(self, id_: SubscriptionId) -> None:
         """It is over; it may have ended before, with its connection."""
-        if self._known.pop(id_, None) is not None:
+        known = self._known.pop(id_, None)
+        if known is not None:
             self._holds.unfollow(id_)
+            self._ending.pop(id_, None)
+            self._wake(known)
 
     def forget_owner(self, owner: ConnectionId) -> None:
         """A connection is gone (S6)."""
@@ -187,30 +234,52 @@ class Subscriptions:
         frontier = self._frontier()
         late: list[SubscriptionId] = []
         for known in self:
-            lag_max = self._holds.history_of(known.shard) if self._lag_us is None else self._lag_us
+            lag_max = self._lag_us
+            if lag_max is None:
+                lag_max = min(map(self._holds.history_of, known.request.shards))
             if frontier - known.position > lag_max and not known.is_over(frontier):
-                known.stop_at(Timestamp(known.position + 1), _too_late(known.position))
+                self.end_at(known, Timestamp(known.position + 1), _too_late(known.position))
                 late.append(known.id)
         return late
 
     def wake(self, now: Timestamp) -> Iterable[SubscriptionId]:
-        """Those who have something to hear (S4); the others move on (S2)."""
+        """Those who have something to hear (S4); the others move on (S2), but not at every step:
+        most steps concern nobody, and most commits those of one shard.
+        """
         frontier = self._frontier()
+        looks = now - self._looked_at >= self._progress_us // LOOKS
+        if looks:
+            self._looked_at = now
+        looked_at = [known for known in self._ending.values() if known.asleep]
+        for shard, asleep in self._asleep.items():
+            state = self._shards[shard]
+            if looks or state.fenced or state.last_write > self._seen:
+                looked_at += asleep.values()
+        self._seen = frontier
         woken: list[SubscriptionId] = []
-        for known in self:
+        for known in looked_at:
             if known.asleep and self._has_news(known, frontier, now):
-                known.asleep = False
+                self._wake(known)
                 woken.append(known.id)
         return woken
 
+    def _wake(self, known: Subscription) -> None:
+        known.asleep = False
+        for shard in known.request.shards:
+            asleep = self._asleep.get(shard, {})
+            asleep.pop(known.id, None)
+            if not asleep:
+                self._asleep.pop(shard, None)
+
     def _has_news(self, known: Subscription, frontier: Timestamp, now: Timestamp) -> bool:
-        if known.is_over(frontier) or self._shards[known.shard].fenced:
+        shards = known.request.shards
+        if known.is_over(frontier) or any(self._shards[shard].fenced for shard in shards):
             return True
         limit = known.limit(frontier)
         if limit <= known.position:
             return False
-        if self._shards[known.shard].last_write > known.position:
-            return True
+        if self._wrote_after(known):
+            return not self._must_pause(known, now)
         if known.request.closes and now - known.told_at >= self._progress_us:
             return True
         if not known.request.closes:

@@ -1,127 +1,171 @@
-"""The rows of a snapshot and of changes, as a subscriber is told them.
+"""The rows of a snapshot and of changes, of a query that is made of rows one by one.
 
-    Change ─┬─ rows that went ─▶ plan ─▶ diff -1 ─┐
-            └─ rows that came ─▶ plan ─▶ diff +1 ─┴─ small: equal rows cancel out ─▶ batches
+    Change ─┬─ rows that went ─▶ plan ─┐
+            └─ rows that came ─▶ plan ─┴─ small: equal rows cancel out ─▶ RowForm ─▶ batches
 
 INVARIANTS
-  D1  of one commit, rows that went come first: a client that adds up diffs never has less than none
-      of a row.
-  D2  two rows cancel out only if they are the same to the bit: 0 and -0 do not.
   D3  a commit with more than NETTED_ROWS_MAX rows, or of which the rows that came or those that
       went take more than NETTED_BYTES_MAX, is not netted: its rows are streamed as they are read.
+      A form that looks at all rows of a timestamp has limits of its own (`netting.py`).
+  D4  a commit that wrote to several tables is one step: its timestamp is the same in all of them.
+      Rows of each are given to the plan alone, and no rows of the others: it adds up (`linear`).
 """
 
-from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from functools import partial
-from typing import Final, TypeAlias
+import heapq
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby, islice
+from operator import itemgetter
+from typing import Final
 
 import pyarrow as pa
 
-from compute.arrow import batch_schema
+from coordinator.core.change_streams.steps import ChangeStep, FollowedShard
+from coordinator.execution.change_streams.netting import (
+    chained,
+    listed,
+    net,
+    take_some,
+    take_whole,
+)
+from coordinator.execution.change_streams.row_forms import RelationViews, RowForm, RunPlan
 from coordinator.execution.context import Batches
-from coordinator.large_work import aside_if
-from coordinator.pgwire.kernels import Column
 from coordinator.streams import closing_batches
-from sql.plan.nodes import output_columns
-from sql.statements.bound import Subscribe
+from sql.plan.nodes import Plan, RelationId
 from storage.batch import ShardView
-from storage.changes import Change, RowPlaces, split_places, view_of_places
+from storage.changes import Change, RowPlaces, changes, split_places, view_of_places
 from storage.types import ShardId, Timestamp
 
 NETTED_ROWS_MAX: Final = 20_000
 """Larger: more memory for each subscriber, and longer work in a thread."""
 
-NETTED_BYTES_MAX: Final = 8 << 20
-
-ON_LOOP_ROWS_MAX: Final = 200
-"""Rows that are compared on the loop; more of them in a thread."""
-
 PLACES_ROWS_MAX: Final = 1_000_000
 """Rows of a commit that one run of the plan reads. Larger: larger bitmaps. Smaller: more runs."""
 
-RunOverView: TypeAlias = Callable[[ShardView], AsyncIterator[pa.RecordBatch]]
-"""The rows of the followed query over these rows of its table."""
+COMMITS_MAX: Final = 64
+"""Commits that are told between two looks at the core. Larger: more is kept for who does not read.
+Smaller: who is behind catches up more slowly."""
+
+COMMIT_ROWS_MAX: Final = 10_000
+"""Rows of these after which no further commit is taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableChanges:
+    """The changes of one commit, by table (D4)."""
+
+    ts: Timestamp
+    tables: Mapping[RelationId, Change]
+
+    @property
+    def rows(self) -> int:
+        """How many rows came and went."""
+        return sum(_rows(part) for part in self.tables.values())
 
 
 class ChangeRows:
     """Makes the rows of one subscription; `run` reads."""
 
-    def __init__(self, subscribe: Subscribe, schema: pa.Schema, run: RunOverView) -> None:
-        """`schema`: of the table's rows."""
-        self._progress = subscribe.progress
-        self._shard = ShardId(subscribe.table.shard)
-        self._stored = schema
+    def __init__(
+        self, plan: Plan, shards: Sequence[FollowedShard], form: RowForm, run: RunPlan
+    ) -> None:
+        """`shards`: the tables of the plan."""
+        self._plan = plan
+        self._form = form
         self._run = run
-        rows = batch_schema(output_columns(subscribe.query.plan))
-        about: list[pa.Field[pa.DataType]] = [pa.field("ts", pa.int64())]
-        if self._progress:
-            about.append(pa.field("progressed", pa.bool_()))
-        about.append(pa.field("diff", pa.int64()))
-        self._row_types = [field.type for field in rows]
-        # Names may be there twice; nobody looks at them.
-        named = [pa.field(f"r{at}", field.type) for at, field in enumerate(rows)]
-        self._schema = pa.schema([*about, *named])
+        self._stored = {RelationId(one.state.shard): one.schema for one in shards}
 
-    async def snapshot(self, view: ShardView, ts: Timestamp) -> Batches:
-        """All rows at a timestamp."""
-        async with closing_batches(self._run(view)) as batches:
-            async for batch in batches:
-                yield self._told(batch.columns, batch.num_rows, ts, 1)
+    def begin(self, views: RelationViews, ts: Timestamp, *, snapshot: bool) -> Batches:
+        """All rows at a timestamp, if they are wanted."""
+        return self._form.snapshot(self._plan, views, ts) if snapshot else listed([])
 
-    async def change(self, change: Change) -> Batches:
+    def changes(self, step: ChangeStep) -> tuple[Batches, Timestamp]:
+        """The rows of some of the next commits, and up to where they are all there is."""
+        few, reached = _next_commits(step)
+        return self._told(few), reached
+
+    async def _told(self, few: Sequence[TableChanges]) -> Batches:
+        for change in few:
+            async with closing_batches(self._change(change)) as batches:
+                async for batch in batches:
+                    yield batch
+
+    async def _change(self, change: TableChanges) -> Batches:
         """What came and went with one commit (D1)."""
-        went, came = self._read(change.went), self._read(change.came)
-        rows = sum(len(part.rows) for part in (*change.went, *change.came))
-        if not change.went or not change.came or rows > NETTED_ROWS_MAX:
-            told = self._streamed(((went, -1), (came, 1)), change.ts)
-        else:
-            told = self._netted(went, came, change.ts)
-        async with closing_batches(told) as batches:
-            async for batch in batches:
-                yield batch
-
-    def progress(self, ts: Timestamp) -> pa.RecordBatch:
-        """Nothing before `ts` will come any more."""
-        told: list[Column] = [pa.array([ts], pa.int64()), pa.array([True])]
-        told += [pa.nulls(1, type_) for type_ in (pa.int64(), *self._row_types)]
-        return pa.RecordBatch.from_arrays(told, schema=self._schema)
-
-    async def _read(self, parts: Sequence[RowPlaces]) -> Batches:
-        """The query over rows at these places."""
-        for few in _runs(parts):
-            view = view_of_places(self._shard, self._stored, few)
-            async with closing_batches(self._run(view)) as batches:
-                async for batch in batches:
-                    yield batch
-
-    async def _streamed(self, sides: Sequence[tuple[Batches, int]], ts: Timestamp) -> Batches:
-        for rows, diff in sides:
-            async with closing_batches(rows) as batches:
-                async for batch in batches:
-                    yield self._told(batch.columns, batch.num_rows, ts, diff)
-
-    async def _netted(self, went: Batches, came: Batches, ts: Timestamp) -> Batches:
-        """Without the rows that came as they went (D2), as far as D3 lets it look."""
-        gone: list[pa.RecordBatch] = []
-        arrived: list[pa.RecordBatch] = []
+        went = self._read({name: part.went for name, part in change.tables.items()})
+        came = self._read({name: part.came for name, part in change.tables.items()})
         async with closing_batches(went), closing_batches(came):
-            if await _take_some(went, gone) and await _take_some(came, arrived):
-                large = sum(batch.num_rows for batch in (*gone, *arrived)) > ON_LOOP_ROWS_MAX
-                gone, arrived = await aside_if(large, partial(_without_equals, gone, arrived))
-            sides = ((_chained(gone, went), -1), (_chained(arrived, came), 1))
-            async with closing_batches(self._streamed(sides, ts)) as told:
-                async for batch in told:
+            sides = await self._net(change, went, came)
+            async with closing_batches(self._form.sides(*sides, change.ts)) as batches:
+                async for batch in batches:
                     yield batch
 
-    def _told(
-        self, columns: Sequence[Column], rows: int, ts: Timestamp, diff: int
-    ) -> pa.RecordBatch:
-        about: list[Column] = [pa.repeat(pa.scalar(ts, pa.int64()), rows)]
-        if self._progress:
-            about.append(pa.repeat(pa.scalar(False), rows))
-        about.append(pa.repeat(pa.scalar(diff, pa.int64()), rows))
-        return pa.RecordBatch.from_arrays([*about, *columns], schema=self._schema)
+    async def _net(
+        self, change: TableChanges, went: Batches, came: Batches
+    ) -> tuple[Batches, Batches]:
+        """Both sides without the rows that came as they went (D2), as far as D3 lets it look."""
+        if self._form.is_whole:
+            gone, arrived = await net(
+                await take_whole(went, "changes"), await take_whole(came, "changes")
+            )
+            return listed(gone), listed(arrived)
+        parts = change.tables.values()
+        is_one_sided = not any(part.went for part in parts) or not any(part.came for part in parts)
+        if is_one_sided or change.rows > NETTED_ROWS_MAX:
+            return went, came
+        some_gone: list[pa.RecordBatch] = []
+        some_arrived: list[pa.RecordBatch] = []
+        if await take_some(went, some_gone) and await take_some(came, some_arrived):
+            gone, arrived = await net(some_gone, some_arrived)
+            return listed(gone), listed(arrived)
+        return chained(some_gone, went), chained(some_arrived, came)
+
+    async def _read(self, places: Mapping[RelationId, Sequence[RowPlaces]]) -> Batches:
+        """The query over rows at these places (D4)."""
+        for name, parts in places.items():
+            for few in _runs(parts):
+                views = {other: self._view(other, ()) for other in self._stored}
+                views[name] = self._view(name, few)
+                async with closing_batches(self._run(self._plan, views)) as batches:
+                    async for batch in batches:
+                        yield batch
+
+    def _view(self, name: RelationId, parts: Sequence[RowPlaces]) -> ShardView:
+        return view_of_places(ShardId(name), self._stored[name], parts)
+
+
+def _next_commits(step: ChangeStep) -> tuple[list[TableChanges], Timestamp]:
+    """Some of the next commits, and up to where they are all there is."""
+    few: list[TableChanges] = []
+    rows = 0
+    for change in islice(_commits(step), COMMITS_MAX):
+        few.append(change)
+        rows += change.rows
+        if rows >= COMMIT_ROWS_MAX:
+            break
+    else:
+        if len(few) < COMMITS_MAX:
+            return few, step.upto
+    return few, few[-1].ts
+
+
+def _commits(step: ChangeStep) -> Iterator[TableChanges]:
+    """All commits of a step, in order (D4)."""
+    found = [_commits_of(one, step) for one in step.shards]
+    for ts, parts in groupby(heapq.merge(*found, key=itemgetter(0)), key=itemgetter(0)):
+        yield TableChanges(ts, {name: change for _, name, change in parts})
+
+
+def _commits_of(
+    followed: FollowedShard, step: ChangeStep
+) -> Iterator[tuple[Timestamp, RelationId, Change]]:
+    name = RelationId(followed.state.shard)
+    for change in changes(followed.state, step.after, step.upto, followed.schema):
+        yield change.ts, name, change
+
+
+def _rows(change: Change) -> int:
+    return sum(len(part.rows) for part in (*change.went, *change.came))
 
 
 def _runs(parts: Sequence[RowPlaces]) -> Iterator[list[RowPlaces]]:
@@ -136,66 +180,3 @@ def _runs(parts: Sequence[RowPlaces]) -> Iterator[list[RowPlaces]]:
         rows += len(part.rows)
     if few:
         yield few
-
-
-async def _chained(first: Sequence[pa.RecordBatch], rest: Batches) -> Batches:
-    for batch in first:
-        yield batch
-    async for batch in rest:
-        yield batch
-
-
-async def _take_some(rows: Batches, taken: list[pa.RecordBatch]) -> bool:
-    """Read up to NETTED_BYTES_MAX of them; whether these are all."""
-    nbytes = 0
-    async for batch in rows:
-        taken.append(batch)
-        nbytes += batch.nbytes
-        if nbytes > NETTED_BYTES_MAX:
-            return False
-    return True
-
-
-def _without_equals(
-    gone: Sequence[pa.RecordBatch], arrived: Sequence[pa.RecordBatch]
-) -> tuple[list[pa.RecordBatch], list[pa.RecordBatch]]:
-    """Without the rows that are in both, each as often as it is (D2)."""
-    left: Counter[object] = Counter(image for batch in gone for image in _images(batch))
-    came = [
-        _chosen(batch, [at for at, row in enumerate(_images(batch)) if not _cancel(left, row)])
-        for batch in arrived
-    ]
-    # What is left of equal rows is any of them.
-    went = [
-        _chosen(batch, [at for at, row in enumerate(_images(batch)) if _cancel(left, row)])
-        for batch in gone
-    ]
-    return went, came
-
-
-def _chosen(batch: pa.RecordBatch, kept: Sequence[int]) -> pa.RecordBatch:
-    if len(kept) == batch.num_rows:
-        return batch
-    return batch.take(pa.array(kept, pa.int64()))
-
-
-def _cancel(left: Counter[object], image: object) -> bool:
-    """Take one of these rows away, if there is one."""
-    if left[image] <= 0:
-        return False
-    left[image] -= 1
-    return True
-
-
-def _images(batch: pa.RecordBatch) -> Iterator[tuple[object, ...]]:
-    """Each row as something that is equal for the same row only (D2)."""
-    columns = [_column_images(column) for column in batch.columns]
-    return zip(*columns, strict=True) if columns else iter([()] * batch.num_rows)
-
-
-def _column_images(column: Column) -> Sequence[object]:
-    values = [value.as_py() for value in column]
-    if pa.types.is_floating(column.type):
-        return [value.hex() if isinstance(value, float) else value for value in values]
-    # Values with parts cannot be hashed, and have floats in them: their text tells all apart.
-    return list(map(repr, values)) if pa.types.is_nested(column.type) else values

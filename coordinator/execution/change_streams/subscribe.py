@@ -5,8 +5,11 @@
 INVARIANTS
   F6  a subscription is closed with the portal or the COPY that it is for, also if nobody has ever
       asked for a row.
+  F7  one that is ended while no statement reads it lets go of its hold at once. The next statement
+      that reads it hears why.
 """
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Final
 
@@ -14,17 +17,20 @@ import pyarrow as pa
 
 from coordinator.core.change_streams.steps import SubscriptionRequest
 from coordinator.driver.change_streams import ChangeStream
+from coordinator.execution.change_streams.row_forms import CHANGED_ROWS, RelationViews
+from coordinator.execution.change_streams.shared_steps import StepSharing
 from coordinator.execution.change_streams.telling import subscription_error, tell_changes
 from coordinator.execution.context import Batches, Done, Execution, Rows, tag_with_count
 from coordinator.execution.copy import CopyStream, send_copied
+from coordinator.execution.dml.transient_relations import run_over_transient
 from coordinator.execution.reg_names import oid_naming
 from coordinator.execution.run_plan import run_plan
 from coordinator.execution.time_value import time_value
 from coordinator.streams import close_batches, closing_batches
+from coordinator.transaction.following import ChangeReader
 from sql.errors import SqlError
-from sql.plan.nodes import RelationId
+from sql.plan.nodes import Plan
 from sql.statements.bound import CopySubscription, Subscribe
-from storage.batch import ShardView
 from storage.types import Timestamp
 
 _WAITS: Final = ("Extension", "SubscribedChanges")
@@ -36,7 +42,8 @@ async def execute_subscribe(
     """SUBSCRIBE as a statement, whose rows end when the subscription does."""
     batches = await _begin(execution, subscribe, client, as_of=as_of)
     naming = oid_naming(subscribe.columns, execution.context)
-    return Rows(subscribe.columns, batches, tag_with_count("SUBSCRIBE"), naming)
+    tag = tag_with_count("SUBSCRIBE")
+    return Rows(subscribe.columns, batches, tag, naming, reader=batches.reader)
 
 
 async def execute_copy_subscription(
@@ -45,24 +52,35 @@ async def execute_copy_subscription(
     """COPY (SUBSCRIBE ..) TO STDOUT."""
     columns = copy.subscribe.columns
     batches = await _begin(execution, copy.subscribe, client, as_of=as_of)
-    return await send_copied(execution, columns, copy.options, batches, client)
+    with batches.reader.reading():
+        return await send_copied(execution, columns, copy.options, batches, client)
 
 
 async def _begin(
     execution: Execution, subscribe: Subscribe, client: CopyStream, *, as_of: Timestamp | None
 ) -> "SubscribedRows":
     transaction, coordination = execution.transaction, execution.services.coordination
-    ts = await transaction.timestamp([subscribe.table]) if as_of is None else as_of
+    tables = subscribe.query.tables
+    ts = await transaction.timestamp(tables) if as_of is None else as_of
     up_to: Timestamp | None = None
     if subscribe.up_to is not None:
         up_to = time_value(execution, subscribe.up_to, "UP TO")
         if up_to <= ts:
             detail = f"AS OF is {ts}, and UP TO is {up_to}."
-            raise SqlError("22023", "UP TO must be after AS OF", detail=detail)
-    wanted = SubscriptionRequest(subscribe.table, ts, up_to, closes=subscribe.progress)
+            message = "UP TO must be after AS OF"
+            raise SqlError("22023", message, subscribe.up_to_place, detail=detail)
+    wanted = SubscriptionRequest(
+        tables,
+        ts,
+        up_to,
+        closes=subscribe.progress,
+        views=subscribe.views,
+        paced=subscribe.is_compared,
+    )
     stream = await coordination.subscribe(transaction.id, wanted)
     # F5: from here on it is the subscription that holds the timestamp.
     transaction.let_go()
+    transaction.following.statements += not execution.alone
     return SubscribedRows(execution, subscribe, stream, client)
 
 
@@ -80,6 +98,10 @@ class SubscribedRows:
         self._subscribe = subscribe
         self._stream = stream
         self._client = client
+        self.reader = ChangeReader()
+        told, values = execution.services.told, tuple(execution.parameters)
+        self._sharing = StepSharing(told, subscribe, values)
+        self._error: SqlError | None = None
         self._batches = self._tell()
         self._following = execution.transaction.following
         self._following.open += 1
@@ -90,7 +112,11 @@ class SubscribedRows:
         return self
 
     async def __anext__(self) -> pa.RecordBatch:
-        return await anext(self._batches)
+        if self._error is not None:
+            raise self._error
+        batch = await anext(self._batches)
+        self._execution.services.counters.followed_rows += batch.num_rows
+        return batch
 
     async def aclose(self) -> None:
         """Nobody wants more."""
@@ -104,31 +130,50 @@ class SubscribedRows:
             self._stream.close()
 
     def _stop(self) -> None:
-        """The core has ended it, perhaps while a client reads slowly what was told before."""
+        """The core has ended it, perhaps while a client reads slowly what was told before, or while
+        it does not read at all (F7).
+        """
         if self._is_open:
             step = self._stream.take()
             error = None if step.end is None else subscription_error(step.end, step.after)
-            if error is not None:
+            if error is not None and self.reader.reads:
                 self._following.interrupt(error)
+            elif error is not None:
+                self._error = error
+                self._close()
 
-    def _run(self, view: ShardView) -> AsyncIterator[pa.RecordBatch]:
-        query = self._subscribe.query
-        return run_plan(
-            self._execution, query.plan, {RelationId(self._subscribe.table.shard): view}
-        )
+    def _run(self, plan: Plan, views: RelationViews) -> AsyncIterator[pa.RecordBatch]:
+        run = run_over_transient if CHANGED_ROWS in views else run_plan
+        return run(self._execution, plan, views)
 
     async def _tell(self) -> Batches:
         try:
-            told = tell_changes(self._stream, self._subscribe, self._run, self._wait)
+            told = tell_changes(
+                self._stream,
+                self._subscribe,
+                self._run,
+                self._wait,
+                self.reader,
+                self._sharing,
+            )
             async with closing_batches(told) as batches:
                 async for batch in batches:
-                    if batch.num_rows:
-                        yield batch
+                    yield batch
         finally:
             self._close()
 
-    async def _wait(self) -> None:
-        """Until there is more; what was told is on its way before."""
+    async def _wait(self) -> bool:
+        """Until there is more; what was told is on its way before. False: a FETCH waits no longer
+        (V2 of `following.py`).
+        """
+        patience = self.reader.patience()
+        if patience == 0:
+            return False
         await self._client.flush()
         with self._execution.transaction.waiting(*_WAITS):
-            await self._stream.wait()
+            try:
+                async with asyncio.timeout(patience):
+                    await self._stream.wait()
+            except TimeoutError:
+                return False
+        return True

@@ -43,6 +43,7 @@ from sql.catalog.objects import (
     ExtensionDefinition,
     IndexDefinition,
     SequenceDefinition,
+    SourceDefinition,
     StatisticsDefinition,
     ViewDefinition,
     object_kind_name,
@@ -197,6 +198,8 @@ def _stands_alone(thing: CatalogObject, tables: Collection[int]) -> bool:
         case IndexDefinition(table=table) | StatisticsDefinition(table=table):
             return table not in tables
         case ViewDefinition() | ExtensionDefinition() | EnumDefinition() | DomainDefinition():
+            return True
+        case SourceDefinition():
             return True
 
 

@@ -77,6 +77,9 @@ def create_index(binding: Binding, node: Node) -> CreateObject | AlterTable:
     table = without_position(partial(find_table, binding, node.relation, _not_a_table))
     refuse_system_change(table)
     place = offset_to_position(node.relation.location)
+    if node.unique and table.query is not None and table.query.on_commit:
+        what = "a unique index on a materialized view that follows its inputs"
+        raise not_supported(what, place)
     for used, what in (
         (node.nulls_not_distinct and not node.unique, "NULLS NOT DISTINCT without UNIQUE"),
     ):

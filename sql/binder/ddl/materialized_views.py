@@ -9,13 +9,14 @@ INVARIANTS
       reads tables reads it; nothing writes it but REFRESH.
   M2  whoever looks for what depends on a relation finds its query among views
       (`Catalog.defined_views`); so V1 and V2 of `views.py` hold for it.
-  M3  a query reads a view only if it is populated: the stored rows are those that its query had at
-      one timestamp, the last REFRESH's.
+  M3  a query reads a view only if it is populated: the stored rows of a `manual` one are those that
+      its query had at one timestamp, the last REFRESH's.
 
-Not here: views that follow their inputs (`refresh = 'on commit'` and intervals are refused), and
+Not here: how views with `refresh = 'on commit'` are read (`sql/binder/stored/view_reads.py`), and
 running the query (`coordinator/execution/create_table_as.py`).
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -24,7 +25,8 @@ from pglast.enums import ObjectType
 
 from sql.binder.ddl.create_table_as import create_table_as, created_as, stored_rows
 from sql.binder.ddl.row_validations import row_validations
-from sql.binder.ddl.storage_options import without_refresh_option
+from sql.binder.ddl.storage_options import refresh_option
+from sql.binder.ddl.view_refresh import chosen_refresh
 from sql.binder.ddl.views import (
     has_modifying_cte,
     stored_query_text,
@@ -35,15 +37,17 @@ from sql.binder.dml.returning import scanned_tables
 from sql.binder.queries.select import bind_query
 from sql.binder.resolve.catalog_lookup import refuse_system_change
 from sql.binder.resolve.query_result import resolve_unknown_columns
-from sql.binder.resolve.relations import find_table
+from sql.binder.resolve.relations import find_table, table_scan
 from sql.binder.state import Binding
 from sql.binder.stored.column_expressions import without_position
 from sql.binder.stored.stored_names import named_relations
+from sql.binder.stored.view_reads import follows_inputs
 from sql.binder.stored.views import inside_view, parse_view_query
-from sql.catalog.catalog import SYSTEM_TIMELINE, Table
-from sql.catalog.objects import StoredQuery
+from sql.catalog.catalog import SYSTEM_TIMELINE, Column, Table, definition_of
+from sql.catalog.objects import MaterializedView, StoredQuery
 from sql.errors import SqlError, not_supported
 from sql.parser.syntax import Node, copy_node, is_a, refuse_parameters
+from sql.plan.nodes import Plan, PlanColumn, SetOp, SetOpKind, output_columns
 from sql.plan.traverse import prune_columns
 from sql.statements.bound import CreateTableAs, RefreshMaterializedView
 
@@ -57,7 +61,8 @@ def create_as(binding: Binding, node: Node) -> CreateTableAs:
 
 def _create(binding: Binding, node: Node) -> CreateTableAs:
     query = node.query
-    into = copy_node(node.into, options=without_refresh_option(node.into.options))
+    option = refresh_option(node.into.options)
+    into = copy_node(node.into, options=option.others)
     _refuse_forms(node)
     binding.acts_in, binding.recorded = query, {}
     result = bind_query(binding, query, None)
@@ -67,6 +72,8 @@ def _create(binding: Binding, node: Node) -> CreateTableAs:
         message = "materialized views must not use temporary tables or views"
         raise SqlError("0A000", message)
     refuse_parameters(query)
+    if any(part.as_of is not None for part in binding.locking):
+        raise not_supported("AS OF in a materialized view")
     if any(t.timeline not in ("", SYSTEM_TIMELINE.name) for t in binding.tables.values()):
         raise not_supported("a materialized view over tables of another timeline")
     created = created_as(binding, into, result, exists_ok=bool(node.if_not_exists))
@@ -82,7 +89,38 @@ def _create(binding: Binding, node: Node) -> CreateTableAs:
         ),
         is_populated=created.with_data,
     )
-    return replace(created, table=replace(created.table, query=kept), is_view=True)
+    on_commit, notices = chosen_refresh(
+        binding, option, created.table.name, kept, prune_columns(result.plan)
+    )
+    kept = replace(kept, on_commit=on_commit)
+    made = replace(created.table, query=kept, notices=(*created.table.notices, *notices))
+    created = replace(created, table=made, is_view=True)
+    return _over_views(binding, created, kept)
+
+
+def _over_views(binding: Binding, created: CreateTableAs, kept: StoredQuery) -> CreateTableAs:
+    """A query over views that follow their inputs: while it is recorded it names them, and only
+    now it is said how they are read.
+    """
+    if not any(map(follows_inputs, binding.tables.values())):
+        return created
+    names = tuple([column.name for column in created.table.columns])
+    view = MaterializedView(0, "", "", kept.text, names, kept.relations)
+    binding.locking.clear()
+    source = _rows(binding, view, created.table.columns)
+    # The view itself is nowhere yet, and nothing depends on it.
+    binding.uses.discard(definition_of(view))
+    return replace(created, source=source, tables=scanned_tables(binding, source))
+
+
+def _rows(binding: Binding, view: MaterializedView, columns: Sequence[Column]) -> Plan:
+    """The rows of a view's query, bound anew, as a table with these columns stores them."""
+    with inside_view(binding, view):
+        query = parse_view_query(view.text)
+        binding.acts_in = query
+        result = bind_query(binding, query, None)
+        resolve_unknown_columns(binding, result)
+        return stored_rows(binding, result, columns)
 
 
 def _refuse_forms(node: Node) -> None:
@@ -114,16 +152,33 @@ def refresh_materialized_view(binding: Binding, node: Node) -> RefreshMaterializ
         after = replace(table, query=known, version=table.version + 1)
     if node.skipData:
         return RefreshMaterializedView(table, after)
-    with inside_view(binding, view):
-        query = parse_view_query(view.text)
-        binding.acts_in = query
-        result = bind_query(binding, query, None)
-        resolve_unknown_columns(binding, result)
-        source = stored_rows(binding, result, table.columns)
+    source = _rows(binding, view, table.columns)
     validations = () if node.concurrent else row_validations(binding, after, (), (), table.keys)
+    difference = _difference(binding, table, view) if follows_inputs(table) else None
     return RefreshMaterializedView(
-        table, after, source, scanned_tables(binding, source), validations, bool(node.concurrent)
+        table,
+        after,
+        source,
+        scanned_tables(binding, source),
+        validations,
+        bool(node.concurrent),
+        difference=difference,
     )
+
+
+def _difference(binding: Binding, table: Table, view: MaterializedView) -> Plan:
+    """The rows that only one of the stored rows and the query has, as often as it has them more."""
+    left = _except(binding, table_scan(binding, table), _rows(binding, view, table.columns))
+    right = _except(binding, _rows(binding, view, table.columns), table_scan(binding, table))
+    return SetOp(SetOpKind.UNION, True, left, right, _new_columns(binding, left))
+
+
+def _except(binding: Binding, left: Plan, right: Plan) -> SetOp:
+    return SetOp(SetOpKind.EXCEPT, True, left, right, _new_columns(binding, left))
+
+
+def _new_columns(binding: Binding, plan: Plan) -> tuple[PlanColumn, ...]:
+    return tuple([binding.new_column(c.name, c.type) for c in output_columns(plan)])
 
 
 def _not_a_view(name: str, _kind: str) -> SqlError:

@@ -28,6 +28,7 @@ from sql.binder.ddl.storage_parameters import (
 )
 from sql.binder.dml.clustering import CLUSTERING_TYPES
 from sql.catalog.catalog import Column, Table
+from sql.catalog.view_reads import REFRESHES
 from sql.errors import SqlError, not_supported
 from sql.parser.option_values import option_boolean
 from sql.parser.qualified_names import fold_identifier
@@ -53,7 +54,7 @@ _HINT: Final = (
 
 
 _REFRESH_HINT: Final = (
-    "Leave it out, or say refresh = 'manual': REFRESH MATERIALIZED VIEW brings the rows up to date."
+    "Say refresh = 'on commit', or 'manual' to keep the rows of the last REFRESH."
 )
 
 
@@ -104,21 +105,40 @@ def without_oids(options: Sequence[Node]) -> list[Node]:
     return [option for option in options if not _is_oids(option)]
 
 
-def without_refresh_option(
-    options: Sequence[Node] | None, *, resets: bool = False
-) -> tuple[Node, ...] | None:
-    """The parameters of a materialized view without `refresh`, which may be `manual` only; None for
-    none. `resets`: they are those of RESET.
+MANUAL, ON_COMMIT = REFRESHES
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshOption:
+    """The parameters of a materialized view without `refresh`, None for none; and what that says.
+
+    `refresh`: None if it is not among them, or only to be reset.
     """
+
+    others: tuple[Node, ...] | None
+    refresh: str | None
+    place: int | None = None
+    resets: bool = False
+    """RESET names it."""
+
+
+def refresh_option(options: Sequence[Node] | None, *, resets: bool = False) -> RefreshOption:
+    """Take `refresh` out of the parameters. `resets`: they are those of RESET."""
     left: list[Node] = []
+    found = RefreshOption(None, None)
     for option in options or ():
         if option.defnamespace is not None or option.defname != "refresh":
             left.append(option)
-        elif not resets and (said := _text(option)) != "manual":
-            place = offset_to_position(option.location)
+            continue
+        if found.refresh is not None or found.resets:
+            raise SqlError("22023", 'parameter "refresh" specified more than once')
+        place = offset_to_position(option.location)
+        said = None if resets else _text(option)
+        if said is not None and said not in REFRESHES:
             what = f"a materialized view with refresh = '{said}'"
             raise not_supported(what, place, hint=_REFRESH_HINT)
-    return tuple(left) if left else None
+        found = RefreshOption(None, said, place, resets)
+    return replace(found, others=tuple(left) if left else None)
 
 
 def _is_oids(option: Node) -> bool:

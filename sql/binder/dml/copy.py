@@ -14,6 +14,7 @@ from sql.binder.resolve.relations import find_table, table_item, table_scan
 from sql.binder.resolve.unpopulated_views import is_unpopulated, unpopulated_copy_error
 from sql.binder.state import Binding, Scope
 from sql.binder.stored.column_expressions import NEW_ROWS, per_row_default
+from sql.binder.stored.view_reads import reads_definition, stored_definition_plan
 from sql.catalog.catalog import Table
 from sql.errors import SqlError, not_supported
 from sql.parser.option_values import option_boolean, option_text
@@ -67,9 +68,9 @@ def copy(binding: Binding, node: Node) -> CopyIn | CopyOut:
         return CopyIn(table, ordinals, options, defaults, where, given.freeze)
     options = _checked(given, from_client=False)
     query = _copied(binding, node)
-    source = None if node.query is not None else query.tables[0]
+    source = None if node.query is not None else _table(binding, node, _no_source)
     columns = [column.name for column in query.columns]
-    return CopyOut(query, _with_forced(options, given, columns, source))
+    return CopyOut(query, _with_forced(options, given, columns, source), source)
 
 
 def copy_to_options(node: Node, columns: Sequence[str]) -> CopyOptions:
@@ -179,13 +180,19 @@ def _copied(binding: Binding, node: Node) -> BoundQuery:
     table = _table(binding, node, _no_source)
     if is_unpopulated(table):
         raise unpopulated_copy_error(table)
-    binding.tables[table.schema, table.name] = table
-    scanned = table_scan(binding, table)
-    chosen = [scanned.columns[index] for index in _ordinals(table, node)]
+    rows: Plan
+    if not reads_definition(binding, table):
+        binding.tables[table.schema, table.name] = table
+        rows = scanned = table_scan(binding, table)
+        columns = scanned.columns
+    else:
+        rows, columns = stored_definition_plan(binding, table)
+    chosen = [columns[index] for index in _ordinals(table, node)]
     made = tuple([binding.new_column(column.name, column.type) for column in chosen])
     refs = tuple([ColumnRef(column.id, column.type) for column in chosen])
     described = tuple([OutputColumn(column.name, column.type) for column in made])
-    return BoundQuery(prune_columns(Project(scanned, made, refs)), described, (table,))
+    tables = tuple(binding.tables.values())
+    return BoundQuery(prune_columns(Project(rows, made, refs)), described, tables)
 
 
 # --- options -----------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from sql.binder.dml.updatable_views import NO_COLUMNS, WriteEvent, not_updatable
 from sql.binder.expressions.expression import condition
 from sql.binder.queries.from_clause import pinned_item
 from sql.binder.queries.target_list import settle_target, target_list
-from sql.binder.resolve.catalog_lookup import refuse_system_write
+from sql.binder.resolve.catalog_lookup import refuse_fed_write, refuse_system_write
 from sql.binder.resolve.relations import (
     aliased_columns,
     find_table,
@@ -279,6 +279,7 @@ def _views(
         # No table whose rows anybody writes (M1 of `ddl/materialized_views.py`).
         asked = events or (WriteEvent.UPDATE,)
         raise not_updatable(views[-1], NO_SINGLE_RELATION, asked, merge=merge)
+    refuse_fed_write(found)
     return views, found
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from pglast.enums import DropBehavior
 
-from sql.binder.resolve.catalog_lookup import refuse_system_change
+from sql.binder.resolve.catalog_lookup import refuse_fed_write, refuse_system_change
 from sql.binder.resolve.relations import find_table
 from sql.binder.state import Binding
 from sql.catalog.catalog import Table
@@ -31,6 +31,7 @@ def truncate(binding: Binding, node: Node) -> Truncate:
         refuse_system_change(table)
         if table.query is not None:
             raise _not_a_table(table.name, table.kind)
+        refuse_fed_write(table)
     more: Sequence[Table] = ()
     if node.behavior == DropBehavior.DROP_CASCADE:
         more = _referring(binding, tables)

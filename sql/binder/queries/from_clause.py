@@ -34,6 +34,7 @@ from sql.binder.state import (
     SelectResult,
     check_conflicts,
 )
+from sql.binder.stored.view_reads import follows_inputs, reads_definition, stored_definition_plan
 from sql.binder.stored.views import view_item, view_plan
 from sql.catalog.catalog import Table
 from sql.catalog.objects import ViewDefinition
@@ -106,10 +107,18 @@ def _table(binding: Binding, scope: Scope, node: Node) -> tuple[Plan, list[FromI
     found = resolve_relation(binding, node)
     if isinstance(found, ViewDefinition):
         return _view(binding, scope, node, found)
+    if found.query is not None and reads_definition(binding, found):
+        plan, columns = stored_definition_plan(binding, found)
+        scope.ids.update([column.id for column in columns])
+        read = [(column.name, column_reference(column)) for column in columns]
+        return plan, [pinned_item(binding, node, found, FromItem(found.name, read))]
     binding.tables[found.schema, found.name] = found
     scanned = table_scan(binding, found)
     scope.ids.update([column.id for column in scanned.columns])
     item = pinned_item(binding, node, found, table_item(scanned, found, None))
+    if found.query is not None and follows_inputs(found):
+        # It has what its definition has: columns, and nothing that only a table has.
+        return scanned, [item]
     item.scanned = ScannedTable(found, scanned, scope.ids)
     scope.scanned.append(item.scanned)
     return scanned, [item]
@@ -190,6 +199,8 @@ def _sample(binding: Binding, scope: Scope, node: Node) -> tuple[Plan, list[From
         message = "TABLESAMPLE clause can only be applied to tables and materialized views"
         raise SqlError("0A000", message, offset_to_position(node.relation.location))
     check_sample(node)
+    if items[0].scanned is None:
+        raise not_supported("TABLESAMPLE of a materialized view that follows its inputs")
     return sample_rows(binding, scope, node, plan), items
 
 

@@ -309,11 +309,20 @@ def refuse_system_write(table: Table) -> None:
     """42809 for INSERT, UPDATE, DELETE and COPY FROM on a system relation or materialized view."""
     if table.query is not None:
         raise SqlError("42809", f'cannot change materialized view "{table.name}"')
+    refuse_fed_write(table)
     if is_sequence(table):
         raise SqlError("42809", f'cannot change sequence "{table.name}"')
     if is_server_state(table):
         detail = "It shows the state of the server."
         raise SqlError("42809", f'cannot change system relation "{table.name}"', detail=detail)
+
+
+def refuse_fed_write(table: Table) -> None:
+    """42809 for a change of rows that a source brings."""
+    if table.feed is not None:
+        hint = "ALTER TABLE .. DETACH SOURCE makes it an ordinary table."
+        message = f'cannot change table "{table.name}", which is fed by a source'
+        raise SqlError("42809", message, hint=hint)
 
 
 def refuse_taken_name(binding: Binding, schema: str, name: str) -> None:

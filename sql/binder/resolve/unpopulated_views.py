@@ -13,11 +13,13 @@ from sql.statements.bound import (
     BoundQuery,
     BoundStatement,
     CopyOut,
+    CopySubscription,
     CreateTableAs,
     Explain,
     Modify,
     ModifyingWith,
     RefreshMaterializedView,
+    Subscribe,
 )
 
 _HINT = "Use the REFRESH MATERIALIZED VIEW command."
@@ -39,13 +41,15 @@ def unpopulated_view_error(bound: BoundStatement) -> SqlError | None:
     match bound:
         case BoundQuery(plan=plan, tables=tables):
             return _error(tables, plan)
-        case CopyOut(query=query):
+        case CopyOut(query=query) | Subscribe(query=query):
             return _error(query.tables, query.plan)
         case Modify():
             return _error(bound.tables, bound.source) or _error(bound.returning_tables)
         case ModifyingWith(main=main):
             modified = (unpopulated_view_error(part) for part in bound.modifications)
             return next(filter(None, (*modified, unpopulated_view_error(main))), None)
+        case CopySubscription(subscribe=subscribe):
+            return unpopulated_view_error(subscribe)
         case CreateTableAs(with_data=True, source=source) if not bound.table.exists:
             return _error(bound.tables, source)
         case RefreshMaterializedView(source=source) if source is not None:

@@ -25,6 +25,9 @@ def lock_tables(binding: Binding, node: Node) -> LockTables:
         refuse_system_change(table)
         if table.query is not None:
             raise _not_a_table(table.name, table.kind)
+        if table.feed is not None and node.mode >= _SHARE:
+            # A source waits for nobody, so it would not be kept away.
+            raise not_supported(f'this mode for table "{table.name}", which a source feeds')
     return LockTables(
         tuple(dict.fromkeys(tables)),
         node.mode,

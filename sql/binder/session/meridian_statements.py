@@ -13,6 +13,7 @@ from sql.binder.state import Binding
 from sql.catalog.catalog import SYSTEM_TIMELINE, Table, Timeline
 from sql.errors import SqlError, not_supported
 from sql.parser.meridian_nodes import (
+    AdvanceReadHoldNode,
     AdvanceTimelineNode,
     CreateReadHoldNode,
     CreateTableInNode,
@@ -29,6 +30,7 @@ from sql.statements.bound import (
 )
 from sql.statements.maintenance import MaintenanceKind, MaintenanceStatement
 from sql.statements.timelines import (
+    AdvanceReadHold,
     AdvanceTimeline,
     CreateReadHold,
     CreateTimeline,
@@ -130,6 +132,20 @@ def create_read_hold(binding: Binding, node: CreateReadHoldNode) -> CreateReadHo
     return CreateReadHold(node.name.text, timeline.name, bind_at(binding, node.at.node, "AT"))
 
 
+def advance_read_hold(binding: Binding, node: AdvanceReadHoldNode) -> AdvanceReadHold:
+    """ADVANCE READ HOLD .. TO: of whom it keeps history for, and needs less of it."""
+    hold = binding.context.catalog.read_holds.get(node.name.text)
+    if hold is None:
+        raise _undefined_hold(node.name)
+    timeline = binding.context.catalog.timelines[hold.timeline]
+    bind_to = logical_time_expression if timeline.manual else time_expression
+    return AdvanceReadHold(hold.name, bind_to(binding, node.to.node, "TO"))
+
+
+def _undefined_hold(name: Identifier) -> SqlError:
+    return SqlError("42704", f'read hold "{name.text}" does not exist', name.place + 1)
+
+
 def drop_read_hold(binding: Binding, node: DropReadHoldNode) -> DropReadHold:
     """DROP READ HOLD [IF EXISTS]."""
     names: list[str] = []
@@ -140,8 +156,7 @@ def drop_read_hold(binding: Binding, node: DropReadHoldNode) -> DropReadHold:
         elif node.missing_ok:
             missing.append(name.text)
         else:
-            message = f'read hold "{name.text}" does not exist'
-            raise SqlError("42704", message, name.place + 1)
+            raise _undefined_hold(name)
     return DropReadHold(tuple(dict.fromkeys(names)), tuple(missing))
 
 

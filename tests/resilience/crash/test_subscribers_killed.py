@@ -12,35 +12,49 @@ import random
 import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 import psycopg
+import pytest
 
 from tests.support.follower import Follower, rows_max
 from tests.support.servers import Meridian, meridian
 
-WRITERS = 4
-FOLLOWERS = 4
-KILLS = 3
-TRANSACTIONS = 160
 KEYS = 50
 NEVER = 1 << 62
+
+
+@dataclass(frozen=True)
+class Size:
+    """How many of everything."""
+
+    writers: int
+    followers: int
+    kills: int
+    transactions: int
+
+
+SHORT = Size(writers=4, followers=6, kills=3, transactions=160)
+LONG = Size(writers=16, followers=50, kills=4, transactions=400)
 
 
 class _Scene:
     """They work until the writers have committed enough, whatever becomes of the server."""
 
-    def __init__(self, server: Meridian) -> None:
+    def __init__(self, server: Meridian, size: Size) -> None:
         self._server = server
+        self._size = size
         self.committed = 0
         self.lost = 0
         self.last = NEVER
-        self.followers = [Follower("t") for _ in range(FOLLOWERS)]
+        self.followers = [Follower("t", fetches=place % 2 == 1) for place in range(size.followers)]
 
     def run(self, kills: list[int]) -> None:
-        with ThreadPoolExecutor(WRITERS + FOLLOWERS) as pool:
-            writers = [pool.submit(self._write, place) for place in range(WRITERS)]
-            followers = [pool.submit(self._follow, place) for place in range(FOLLOWERS)]
+        size = self._size
+        with ThreadPoolExecutor(size.writers + size.followers) as pool:
+            writers = [pool.submit(self._write, place) for place in range(size.writers)]
+            followers = [pool.submit(self._follow, place) for place in range(size.followers)]
             for kill in kills:
                 while self.committed < kill and not all(w.done() for w in writers):
                     threading.Event().wait(0.01)
@@ -55,10 +69,10 @@ class _Scene:
 
     def _write(self, place: int) -> None:
         choices = random.Random(place)
-        while self.committed < TRANSACTIONS:
+        while self.committed < self._size.transactions:
             try:
                 with psycopg.connect(self._server.dsn, autocommit=True) as connection:
-                    while self.committed < TRANSACTIONS:
+                    while self.committed < self._size.transactions:
                         _transaction(connection, choices)
                         self.committed += 1
             except psycopg.errors.SerializationFailure:
@@ -97,16 +111,19 @@ def _transaction(connection: psycopg.Connection, choices: random.Random) -> None
                 connection.execute("delete from t where a = %s and b > '3'", (-key,))
 
 
-def test_subscribers_resume_after_a_kill(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "size", [SHORT, pytest.param(LONG, marks=pytest.mark.slow)], ids=["short", "long"]
+)
+def test_subscribers_resume_after_a_kill(tmp_path: Path, size: Size) -> None:
     rng = random.Random(34)
     with meridian(tmp_path, ("--spark-master", "none")) as server:
         with psycopg.connect(server.dsn, autocommit=True) as connection:
             connection.execute("create table t (a int, b text)")
-        scene = _Scene(server)
-        scene.run(sorted(rng.sample(range(20, TRANSACTIONS - 40), KILLS)))
+        scene = _Scene(server, size)
+        scene.run(sorted(rng.sample(range(20, size.transactions - 40), size.kills)))
         with psycopg.connect(server.dsn, autocommit=True) as connection:
             table = Counter(connection.execute("table t").fetchall())
-    assert scene.lost >= KILLS, "every kill should catch somebody in the middle"
+    assert scene.lost >= size.kills, "every kill should catch somebody in the middle"
     for follower in scene.followers:
         assert follower.problems == []
         assert follower.state == table, "Q1"

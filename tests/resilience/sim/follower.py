@@ -12,24 +12,27 @@ INVARIANTS
   E2  no row comes behind a progress that it is below, at or past UP TO, or before a strict read
       would see it; and none is taken away that was not there.
   E3  who is told nothing for long has nothing to be told.
+  E4  a FETCH that gives no row has waited for as long as it was told to.
 """
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 
 import pyarrow as pa
 
 from coordinator.core.change_streams.steps import SubscriptionRequest
 from coordinator.core.messages import ConnectionId
 from coordinator.driver.change_streams import ChangeStream
+from coordinator.execution.change_streams.row_forms import RelationViews
+from coordinator.execution.change_streams.shared_steps import StepSharing
 from coordinator.execution.change_streams.telling import tell_changes
+from coordinator.transaction.following import ChangeReader
 from sql.catalog.catalog import Table
 from sql.errors import SqlError
-from sql.plan.nodes import ColumnId, PlanColumn, RelationId, Scan
+from sql.plan.nodes import ColumnId, Plan, PlanColumn, RelationId, Scan
 from sql.statements.bound import BoundQuery, OutputColumn, Subscribe
 from sql.types.sql_type import INT8
-from storage.batch import ShardView
 from storage.types import Timestamp
 from tests.resilience.sim.memory import Memory
 from tests.resilience.sim.rows import SCHEMA, timeline_of
@@ -97,13 +100,23 @@ class Follower:
         up_to: Timestamp | None = None
         if rng.random() < 0.3:
             up_to = Timestamp(snapshot.ts + rng.choice((1, 2, 30, 40_000)))
-        wanted = SubscriptionRequest(table, snapshot.ts, up_to, closes=True)
+        wanted = SubscriptionRequest((table,), snapshot.ts, up_to, closes=True)
         stream = await driver.subscribe(txn, wanted)
         driver.abort(txn)
-        subscribe = _statement(table, snapshot=since is None)
-        told = tell_changes(stream, subscribe, self._rows_of, lambda: self._wait(server, stream))
+        made = _statement(table, snapshot=since is None)
+        subscribe = server.statements.setdefault((id(table), since is None), made)
+        reader = ChangeReader()
+        told = tell_changes(
+            stream,
+            subscribe,
+            self._rows_of,
+            lambda: self._wait(server, stream, reader),
+            reader,
+            StepSharing(server.told, subscribe),
+        )
+        rows = told if rng.random() < 0.6 else self._fetched(told, reader)
         try:
-            is_whole = await self._take(server, told, up_to, snapshot=since is None)
+            is_whole = await self._take(server, rows, up_to, snapshot=since is None)
             if is_whole and up_to is not None:
                 self._world.tally.followed_up_to += 1
                 self._expect(self._frontier == up_to, f"ended at {self._frontier}, not {up_to}")
@@ -163,17 +176,51 @@ class Follower:
             self._memory.keep(Timestamp(ts - 1), key, answer)
             self._memory.travelled(Timestamp(ts - 1), key)
 
-    async def _wait(self, server: Server, stream: ChangeStream) -> None:
+    async def _fetched(
+        self, told: AsyncGenerator[pa.RecordBatch, None], reader: ChangeReader
+    ) -> AsyncGenerator[pa.RecordBatch, None]:
+        """By FETCHes of some batches, each with a time or without (E4)."""
+        rng = self._world.random
+        while True:
+            timeout_us = rng.choice((None, None, 0, 1_000, 60_000))
+            begin, given = asyncio.get_running_loop().time(), 0
+            with reader.fetching(timeout_us):
+                for _ in range(rng.choice((1, 2, 5, 1_000))):
+                    batch = await anext(told, None)
+                    if batch is None:
+                        return
+                    if reader.ends_at(batch):
+                        waited = asyncio.get_running_loop().time() - begin
+                        late = timeout_us is not None and waited * 1e6 >= timeout_us - 1
+                        self._expect(late or given > 0, "a FETCH has ended, and gave no row")
+                        break
+                    given += 1
+                    yield batch
+            self._world.tally.fetches += 1
+            await asyncio.sleep(rng.random() * 0.05)
+
+    async def _wait(self, server: Server, stream: ChangeStream, reader: ChangeReader) -> bool:
         """E3: time is closed for it all the while, so that a wake-up that does not come is lost."""
+        patience = reader.patience()
+        if patience is not None:
+            try:
+                async with asyncio.timeout(patience):
+                    await stream.wait()
+            except TimeoutError:
+                return False
+            return True
         try:
             async with asyncio.timeout(LONG_S):
                 await stream.wait()
         except TimeoutError:
             step = stream.take()
-            told = step.state.wrote_between(step.after, step.upto)
+            (followed,) = step.shards
+            told = followed.state.wrote_between(step.after, step.upto)
             self._expect(not told, f"nobody tells of changes in ({step.after}, {step.upto}]")
+        return True
 
-    async def _rows_of(self, view: ShardView) -> AsyncIterator[pa.RecordBatch]:
+    async def _rows_of(self, _: Plan, views: RelationViews) -> AsyncIterator[pa.RecordBatch]:
+        (view,) = views.values()
         rows = self._world.reader.rows(view, self._world.store)
         content = [(row.key, row.position, row.value) for row in rows]
         await asyncio.sleep(self._world.random.random() * 0.003)
@@ -201,4 +248,4 @@ def _statement(table: Table, *, snapshot: bool) -> Subscribe:
     shown = tuple([OutputColumn(column.name, column.type) for column in columns])
     about = [OutputColumn(name, INT8) for name in ("ts", "progressed", "diff")]
     query = BoundQuery(scan, shown, (table,))
-    return Subscribe(query, table, (*about, *shown), snapshot=snapshot, progress=True)
+    return Subscribe(query, (*about, *shown), snapshot=snapshot, progress=True)

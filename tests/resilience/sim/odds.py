@@ -121,6 +121,7 @@ def draw_settings(rng: random.Random) -> CoreSettings:
         notification_bytes_max=4_000,
         subscribe_progress_us=30_000,
         subscription_lag_us=1_500_000,
+        source_retry_max_us=100_000,
         locks=rng.random() < 0.85,
         row_locks_max=rng.choice((3, 10_000, 10_000, 10_000)),
     )

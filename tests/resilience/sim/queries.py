@@ -193,6 +193,56 @@ class Queries(Transaction):
             self._memory.travelled(ts, key)
         self.world.tally.asked_again += len(known)
 
+    # --- views -------------------------------------------------------------------------------
+
+    async def through_view(self, name: str, *keys: Key) -> list[list[Row]]:
+        """The rows of some keys of a view's inputs, as a query over the view shows them: stored
+        rows where they are exact, and nothing is written (V4 of `coordinator/core/views`).
+        """
+        self._steps += 1
+
+        async def work() -> list[list[Row]]:
+            catalog, view = self.snapshot.catalog, self.table(name)
+            if view.oid not in catalog.exact_views or self._written:
+                return await self._rows_at(self.snapshot, keys)
+            self.world.tally.read_stored += 1
+            return await self._stored(self.snapshot, name, keys)
+
+        return await self.statement(work)
+
+    async def compare_past(self, name: str, keys: Sequence[Key]) -> None:
+        """The same AS OF a timestamp that somebody has been told of, beside the inputs."""
+        chosen = self._memory.choose()
+        if chosen is None:
+            return
+        self._steps += 1
+        snapshot = await self._driver.snapshot(self._txn, as_of=chosen[0])
+        view = snapshot.catalog.tables.get(("public", name))
+        if view is not None and view.oid in snapshot.catalog.exact_views:
+            await self._stored(snapshot, name, keys, past=True)
+            await self._rows_at(snapshot, keys, past=True)
+            self.world.tally.read_stored += 1
+
+    async def _stored(
+        self, snapshot: Snapshot, name: str, keys: Sequence[Key], *, past: bool = False
+    ) -> list[list[Row]]:
+        """Of an exact view; what is told is compared with what the inputs say (H1)."""
+        self._used.add(name)
+        view = snapshot.catalog.tables["public", name]
+        numbers = frozenset(map(number_of, keys))
+        predicate = KeyRead(numbers) if self.world.is_precise else None
+        views = await self._driver.scan(self._txn, snapshot.ts, [view], [predicate])
+        found = (await self._rows_of({name: views[0]}))[name]
+        answers = [sorted(row for row in found if row.key == number_of(key)) for key in keys]
+        for key, rows in zip(keys, answers, strict=True):
+            answer = tuple((row.position, row.value) for row in rows)
+            self._memory.keep(snapshot.ts, key, answer)
+            if past or self._isolation is not STRICT:
+                self._memory.travelled(snapshot.ts, key)
+            if not past:
+                self._telling[key] = answer
+        return answers
+
     # --- reading -----------------------------------------------------------------------------
 
     async def _rows_at(

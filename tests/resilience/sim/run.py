@@ -40,8 +40,10 @@ from tests.resilience.sim.rows import by_timeline, timeline_of
 from tests.resilience.sim.server import Server, causes
 from tests.resilience.sim.session import Session
 from tests.resilience.sim.short_writes import ShortWrites
+from tests.resilience.sim.sources import Sources
 from tests.resilience.sim.user_types import UserTypes
 from tests.resilience.sim.uses import Uses
+from tests.resilience.sim.views import Views
 from tests.resilience.sim.workload import Draw, Plan, Values, Workload
 from tests.resilience.sim.world import Broken, Tally, World
 
@@ -70,6 +72,8 @@ WORKLOADS: dict[str, Callable[[Draw], Workload]] = {
     "migrations": Migrations,
     "short writes": ShortWrites,
     "followers": Followers,
+    "sources": Sources,
+    "views": Views,
 }
 
 STORMS = (
@@ -147,6 +151,7 @@ class _Run:
         self._workload = WORKLOADS[scenario.workload](Draw(world.random, self._values))
         self._memory = Memory(world)
         self._recorder = Recorder(lambda: int(asyncio.get_running_loop().time() * 1_000_000))
+        world.upstream.recorder = self._recorder
         try:
             async with asyncio.timeout(END_S):
                 await self._run()
@@ -227,6 +232,9 @@ class _Run:
         for server in world.servers:
             if server.is_up:
                 await self._client().once(server, self._values.process(), self._workload.plan())
+        unsettled = await self._workload.settle(leader)
+        if unsettled is not None:
+            world.found("unsettled", unsettled)
         for _ in range(4):
             client = self._client()
             await client.once(leader, self._values.process(), self._workload.read_all())

@@ -7,9 +7,12 @@ from typing import TypeVar
 from compute.access.key_index import KeyIndex
 from coordinator.core.settings import CoreSettings
 from coordinator.driver.driver import Driver
+from coordinator.driver.sources import MakeReader
 from coordinator.driver.timelines import Timelines
+from coordinator.execution.change_streams.shared_steps import SharedSteps
 from coordinator.server.recovery import recover_timelines
 from sql.catalog.catalog import Catalog, Timeline
+from sql.statements.bound import Subscribe
 from storage.clock import DoubtingClock
 from storage.errors import Corrupt, Determinate, Fatal, Fenced, StorageError
 from storage.object_store import ObjectStore
@@ -60,6 +63,7 @@ class Server:
         found: Callable[[str, str], None],
         *,
         jump_max_us: int,
+        readers: Callable[["Server"], MakeReader],
     ) -> None:
         """`found` is told what must not be. `jump_max_us`: of a clock that is believed."""
         self.number = number
@@ -76,6 +80,10 @@ class Server:
         self._driver: Timelines | None = None
         self._stash: FaultyStash | None = None
         self.key_index: KeyIndex | None = None
+        self.told = SharedSteps()
+        self.statements: dict[tuple[int, bool], Subscribe] = {}
+        """Of followers, by the table that each has: those of one are told alike."""
+        self._readers = readers
 
     @property
     def is_started(self) -> bool:
@@ -124,7 +132,13 @@ class Server:
 
     async def _live(self, stash: Stash, store: ObjectStore) -> None:
         driver = await recover_timelines(
-            stash, store, self.clock, self._settings, schema_of, run_blocking=on_the_spot
+            stash,
+            store,
+            self.clock,
+            self._settings,
+            schema_of,
+            run_blocking=on_the_spot,
+            readers=self._readers(self),
         )
         _refuse_fenced(driver)
         self._watch(driver)

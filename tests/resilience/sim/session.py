@@ -17,6 +17,7 @@ from typing import cast
 
 from coordinator.core.locking.modes import LockMode
 from coordinator.core.messages import (
+    AttachView,
     CatalogChange,
     Insertion,
     Isolation,
@@ -29,6 +30,7 @@ from coordinator.core.short_writes.by_key import RowValues
 from coordinator.driver.coordination import LockBlocks, RequestRefused
 from coordinator.transaction.notifications import PendingNotifications
 from sql.catalog.catalog import SYSTEM_TIMELINE, NameDependency, ReadHold, Table
+from sql.catalog.objects import ExactView
 from sql.errors import SqlError
 from storage.batch import DataFile
 from storage.delta.files import encode_file
@@ -412,6 +414,32 @@ class Session(Queries):
         self._written |= {
             change.table.name for change in changes if isinstance(change, PutTable | RemoveTable)
         }
+        await self.look()
+
+    async def attach(self, name: str, inputs: Sequence[str], keys: Sequence[Key]) -> None:
+        """Catch-up: the rows of a view that is behind are computed anew, and said to be exact."""
+
+        async def work() -> None:
+            view = self.table(name)
+            if view.oid in self.snapshot.catalog.exact_views:
+                return
+            await self.locks.table(view, LockMode.ROW_EXCLUSIVE)
+            shown = await self._rows_at(self.snapshot, keys)
+            content = [(row.key, row.position, row.value) for rows in shown for row in rows]
+            ts, oids = self.snapshot.ts, frozenset({view.oid})
+            views = await self._driver.scan(self._txn, ts, [view], (), oids)
+            old = (await self._rows_of({name: views[0]}))[name]
+            if content or old:
+                self._write(f"{name}_0", content, old, keeps_keys=False)
+            below = frozenset(self.table(one).oid for one in inputs)
+            self._written.add(name)
+            change = AttachView(view.oid, ExactView(below, below, ts))
+            self._driver.change_catalog(self._txn, [change])
+            self._insert = None
+            self.world.tally.attached += 1
+
+        self._steps += 1
+        await self.statement(work)
         await self.look()
 
     def rest_on(self, *names: NameDependency) -> None:

@@ -10,24 +10,27 @@ from coordinator.core.change_streams.subscriptions import Subscription, Subscrip
 from coordinator.core.messages import ConnectionId
 from coordinator.core.read_holds import ReadHolds
 from coordinator.core.state import CoreState
-from coordinator.execution.change_streams import telling
-from storage.batch import ShardView
-from storage.changes import Change
+from coordinator.execution.change_streams import change_rows, telling
+from coordinator.execution.change_streams.change_rows import TableChanges
+from coordinator.execution.change_streams.compared_rows import views_at
+from coordinator.execution.change_streams.row_forms import RelationViews
+from coordinator.execution.change_streams.shared_steps import StepKey, StepSharing
+from coordinator.transaction.following import ChangeReader
 from storage.types import Timestamp
 from tests.resilience.sim.planted import Plant, Planted, assert_found
 
 
 def progress_before_rows(patch: pytest.MonkeyPatch) -> None:
-    next_commits = telling._next_commits
-    kept: list[Change] = []
+    next_commits = change_rows._next_commits
+    kept: list[TableChanges] = []
 
-    def early(step: ChangeStep) -> tuple[list[Change], Timestamp]:
+    def early(step: ChangeStep) -> tuple[list[TableChanges], Timestamp]:
         few, reached = next_commits(step)
         told = [change for change in kept if change.ts <= reached]
         kept[:] = few
         return told, reached
 
-    patch.setattr(telling, "_next_commits", early)
+    patch.setattr(change_rows, "_next_commits", early)
 
 
 def up_to_inclusive(patch: pytest.MonkeyPatch) -> None:
@@ -38,8 +41,8 @@ def up_to_inclusive(patch: pytest.MonkeyPatch) -> None:
 
 
 def snapshot_at_another_timestamp(patch: pytest.MonkeyPatch) -> None:
-    def newest(step: ChangeStep) -> ShardView:
-        return step.state.view(step.upto, schema=step.schema)
+    def newest(step: ChangeStep) -> RelationViews:
+        return views_at(step, step.upto)
 
     patch.setattr(telling, "_snapshot", newest)
 
@@ -91,14 +94,29 @@ def commits_left_out_at_the_bound(patch: pytest.MonkeyPatch) -> None:
     """When more than a few commits are there, the next step begins behind the first that is not
     told.
     """
-    patch.setattr(telling, "COMMITS_MAX", 2)
-    next_commits: Callable[[ChangeStep], tuple[list[Change], Timestamp]] = telling._next_commits
+    patch.setattr(change_rows, "COMMITS_MAX", 2)
+    next_commits: Callable[[ChangeStep], tuple[list[TableChanges], Timestamp]] = (
+        change_rows._next_commits
+    )
 
-    def more(step: ChangeStep) -> tuple[list[Change], Timestamp]:
+    def more(step: ChangeStep) -> tuple[list[TableChanges], Timestamp]:
         few, reached = next_commits(step)
         return few, reached if len(few) < 2 else step.upto
 
-    patch.setattr(telling, "_next_commits", more)
+    patch.setattr(change_rows, "_next_commits", more)
+
+
+def steps_of_other_timestamps(patch: pytest.MonkeyPatch) -> None:
+    """A step that ends at the same timestamp is taken for the same."""
+
+    def key(self: StepSharing, step: ChangeStep) -> StepKey:
+        return StepKey(id(self._subscribe), self._parameters, Timestamp(0), step.upto)
+
+    patch.setattr(StepSharing, "_key", key)
+
+
+def fetches_that_wait_for_nothing(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(ChangeReader, "patience", lambda self: 0 if self._fetches else None)
 
 
 @pytest.mark.parametrize(
@@ -113,6 +131,8 @@ def commits_left_out_at_the_bound(patch: pytest.MonkeyPatch) -> None:
         (told_before_it_is_durable, "calm"),
         (sleepers_not_woken, "calm"),
         (commits_left_out_at_the_bound, "calm"),
+        (steps_of_other_timestamps, "calm"),
+        (fetches_that_wait_for_nothing, "calm"),
     ],
     ids=[
         "progress before rows",
@@ -124,6 +144,8 @@ def commits_left_out_at_the_bound(patch: pytest.MonkeyPatch) -> None:
         "told before it is durable",
         "sleepers not woken",
         "commits left out at the bound",
+        "steps of other timestamps",
+        "fetches that wait for nothing",
     ],
 )
 def test_planted_in_change_streams(

@@ -30,6 +30,7 @@ from tests.resilience.history.events import (
     Write,
 )
 from tests.resilience.sim.rows import Row, timeline_of
+from tests.resilience.sim.server import Server
 from tests.resilience.sim.session import Body, Session
 
 
@@ -98,6 +99,10 @@ class Workload(Protocol):
         """Everything, in one transaction."""
         ...
 
+    async def settle(self, leader: Server) -> str | None:
+        """Wait, in calm weather, for what goes on by itself; why it is not done, if so."""
+        ...
+
     def judge(self, history: History) -> Sequence[Finding]:
         """What only this workload knows about its histories."""
         ...
@@ -122,6 +127,10 @@ class Usual:
     def first(self) -> Sequence[Plan]:
         """Nothing stands there before."""
         return ()
+
+    async def settle(self, leader: Server) -> str | None:
+        """Nothing goes on by itself."""
+        return None
 
     def judge(self, history: History) -> Sequence[Finding]:
         """There is nothing that only this workload knows."""

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
+from coordinator.driver.sources import MakeReader
 from storage.errors import Determinate, Fatal, Indeterminate
 from storage.memory import MemoryObjectStore, MemoryStash
 from storage.types import Timestamp
@@ -32,6 +33,7 @@ from tests.resilience.sim.grants import Holders
 from tests.resilience.sim.odds import CALM, Odds, draw_settings
 from tests.resilience.sim.rows import Reader
 from tests.resilience.sim.server import Server, WallClock, is_bug
+from tests.resilience.sim.upstream import ScriptedUpstream
 
 T = TypeVar("T")
 
@@ -71,6 +73,8 @@ class Tally:
     heard: int = 0
     progressed: int = 0
     followed_up_to: int = 0
+    fetches: int = 0
+    fed: int = 0
     locked: int = 0
     waited: int = 0
     began_again: int = 0
@@ -80,6 +84,8 @@ class Tally:
     dropped: int = 0
     doubted: int = 0
     accepted: int = 0
+    attached: int = 0
+    read_stored: int = 0
 
 
 class World:
@@ -99,6 +105,7 @@ class World:
         self.stash = MemoryStash()
         self.store = MemoryObjectStore()
         self.reader = Reader()
+        self.upstream = ScriptedUpstream(self.random, self.found)
         self.trace: list[str] = []
         self.findings: list[Finding] = []
         self.tally = Tally()
@@ -130,7 +137,12 @@ class World:
         # One machine, unless coordinators succeed each other: then every other one is elsewhere.
         clock = self._clocks[number % 2 if self.stormy.succession else 0]
         server = Server(
-            number, clock, self.settings, self.found, jump_max_us=self.stormy.clock_jump_max_us
+            number,
+            clock,
+            self.settings,
+            self.found,
+            jump_max_us=self.stormy.clock_jump_max_us,
+            readers=self._readers,
         )
         self.servers.append(server)
         fault = partial(self._fault, server)
@@ -140,6 +152,12 @@ class World:
         self.note(f"start {number}")
         server.start(stash, FaultyObjectStore(store, fault))
         return server
+
+    def _readers(self, server: Server) -> MakeReader:
+        def leads() -> bool:
+            return server.epoch == self.stash.epoch
+
+        return self.upstream.readers(partial(self._fault, server), leads)
 
     def _bury(self, server: Server) -> None:
         self.note(f"server {server.number} is over: {server.cause!r}")

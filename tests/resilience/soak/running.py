@@ -359,6 +359,7 @@ def _judge_quiet(soaked: Soaked, server: Meridian, window: Path) -> None:
     """After all have gone the server holds nothing for them, and does nothing."""
     crowd = soaked.crowd
     others = "SELECT pid, state, query FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
+    others += " AND backend_type = 'client backend'"
     with psycopg.connect(crowd.as_control(), autocommit=True) as connection:
 
         def sessions() -> str:

@@ -131,6 +131,7 @@ def test_peer_on_the_unix_socket(tmp_path: Path, tmp_path_factory: pytest.TempPa
                 'Peer authentication failed for user "ann"'
             )
             shown = "select client_addr, client_port from pg_stat_activity"
+            shown += " where pid = pg_backend_pid()"
             with psycopg.connect(dsn_of(server, **here)) as connection:
                 assert connection.execute(shown).fetchall() == [(None, -1)]
             path = place / f".s.PGSQL.{urlsplit(server.dsn).port}"

@@ -41,7 +41,7 @@ def _write(dsn: str, seed: int, transactions: int) -> None:
     choices = random.Random(seed)
     with psycopg.connect(dsn, autocommit=True) as connection:
         for number in range(transactions):
-            with suppress(psycopg.errors.SerializationFailure):
+            with suppress(psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected):
                 _some_writes(connection, choices)
             if number == transactions // 2:
                 connection.execute("truncate t")

@@ -1,5 +1,6 @@
 """Services of a compose file as processes of this machine, without containers."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,16 @@ from ruamel.yaml import YAML
 DEPLOY: Final = Path(__file__).parents[3] / "deploy"
 CLUSTER: Final = DEPLOY / "docker-compose.cluster.yml"
 SINGLE: Final = DEPLOY / "docker-compose.yml"
+
+
+def dashboard_expressions() -> list[tuple[str, str]]:
+    """Panel and expression, with the interval that Grafana would fill in."""
+    board = json.loads((DEPLOY / "grafana" / "meridian.json").read_text())
+    return [
+        (panel["title"], target["expr"].replace("$__rate_interval", "30s"))
+        for panel in board["panels"]
+        for target in panel["targets"]
+    ]
 
 
 def read_yaml(path: Path) -> Any:

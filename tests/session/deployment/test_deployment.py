@@ -10,7 +10,14 @@ import psycopg
 import pytest
 
 from coordinator.monitoring.metrics import ALWAYS, METRICS
-from tests.session.deployment.deployed import CLUSTER, DEPLOY, SINGLE, read_yaml, service
+from tests.session.deployment.deployed import (
+    CLUSTER,
+    DEPLOY,
+    SINGLE,
+    dashboard_expressions,
+    read_yaml,
+    service,
+)
 from tests.session.monitoring.http_client import get
 from tests.support.servers import Meridian, free_port, meridian, postgres
 
@@ -38,7 +45,7 @@ def metrics_of(expression: str) -> list[str]:
     return _METRIC.findall(expression)
 
 
-def test_alerts_ask_for_metrics_that_exist() -> None:
+def _known() -> set[str]:
     known = {one[0] for one in ALWAYS} | {metric.name for metric in METRICS}
     known |= {
         f"{metric.name}_{part}"
@@ -46,10 +53,21 @@ def test_alerts_ask_for_metrics_that_exist() -> None:
         if metric.type == "histogram"
         for part in ("bucket", "count", "sum")
     }
+    return known
+
+
+def test_the_dashboard_asks_for_metrics_that_exist() -> None:
+    expressions = dashboard_expressions()
+    asked = {name for _, expression in expressions for name in metrics_of(expression)}
+    assert len(asked) > 15
+    assert asked <= _known()
+
+
+def test_alerts_ask_for_metrics_that_exist() -> None:
     (group,) = read_yaml(DEPLOY / "prometheus" / "alerts.yml")["groups"]
     asked = {name for rule in group["rules"] for name in metrics_of(rule["expr"])}
     assert len(asked) > 8
-    assert asked <= known
+    assert asked <= _known()
 
 
 def test_prometheus_scrapes_every_coordinator() -> None:

@@ -18,7 +18,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from tests.session.deployment.deployed import DEPLOY, read_yaml
+from tests.session.deployment.deployed import DEPLOY, dashboard_expressions, read_yaml
 from tests.session.deployment.test_deployment import metrics_of
 from tests.session.monitoring.http_client import get
 from tests.support.servers import free_port, meridian
@@ -156,6 +156,11 @@ def test_every_metric_of_an_alert_has_samples(scraped: tuple[Prometheus, int]) -
         scraped[0].wait_for(name)
 
 
+def test_every_panel_shows_something(scraped: tuple[Prometheus, int]) -> None:
+    for _, expression in dashboard_expressions():
+        scraped[0].wait_for(expression)
+
+
 def test_every_alert_is_evaluated_and_a_healthy_server_fires_none(
     scraped: tuple[Prometheus, int],
 ) -> None:
@@ -176,9 +181,10 @@ def test_alerts_fire(tmp_path: Path) -> None:
         'meridian_errors_total{instance="one",sqlstate_class="XX"}': "0+1x20",
         'meridian_conflicts_total{instance="one",by="row"}': "0+600x20",
         'meridian_commits_total{instance="one"}': "0+60x20",
+        'meridian_subscription_lag_seconds{instance="one"}': "700x20",
     }
     expected = {"MeridianNobodyLeads", "MeridianDown", "MeridianInternalErrors"}
-    expected |= {"MeridianManyConflicts"}
+    expected |= {"MeridianManyConflicts", "MeridianSubscriberBehind"}
     series = "".join(f"      - {{series: '{name}', values: '{v}'}}\n" for name, v in played.items())
     told = f"rule_files: ['{RULES}']\ntests:\n  - interval: 1m\n    input_series:\n{series}"
     told += "    promql_expr_test:\n"

@@ -120,6 +120,7 @@ def test_what_is_ended_stops(server: Meridian, name: str) -> None:
     until_idle(server)
     with psycopg.connect(server.dsn, autocommit=True) as looker:
         others = "select count(*) from pg_stat_activity where pid <> pg_backend_pid()"
+        others += " and backend_type = 'client backend'"
         while looker.execute(others).fetchall() != [(0,)]:
             pass
 

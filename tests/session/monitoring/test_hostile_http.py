@@ -40,6 +40,10 @@ def _while_listening(ask: Callable[[Listening], Awaitable[None]], token: str | N
         b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n\r\n",
         b"POST /metrics HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
         b"POST /metrics HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1073741824\r\n\r\n" + PIECE,
+        b"POST /page/login HTTP/1.1\r\nHost: localhost\r\nOrigin: http://localhost\r\n"
+        b"Content-Type: application/json\r\nContent-Length: 1073741824\r\n\r\n" + PIECE,
+        b"POST /page/login HTTP/1.1\r\nHost: localhost\r\nOrigin: http://localhost\r\n"
+        b"Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nfffffff\r\n" + PIECE,
     ],
 )
 def test_garbage_is_refused(data: bytes) -> None:
@@ -78,7 +82,9 @@ def test_who_says_nothing_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listener_module, "CONNECTION_S", 0.2)
 
     async def ask(one: Listening) -> None:
-        for begin in (b"", b"GET /healthz HTTP/1.1\r\nX-"):
+        login = b"POST /page/login HTTP/1.1\r\nHost: localhost\r\nOrigin: http://localhost\r\n"
+        login += b"Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{"
+        for begin in (b"", b"GET /healthz HTTP/1.1\r\nX-", login):
             assert await one.raw(begin) == b""
 
     _while_listening(ask)
@@ -166,7 +172,18 @@ def test_the_token_is_wanted() -> None:
 
 def test_other_paths_and_methods_are_refused() -> None:
     async def ask(one: Listening) -> None:
-        for path in ("/", "/metrics/", "/../metrics", "/metrics%00", "/healthz/x", "//healthz"):
+        for path in (
+            "/x",
+            "/page",
+            "/page/",
+            "/page.js/",
+            "/static/page.js",
+            "/metrics/",
+            "/../metrics",
+            "/metrics%00",
+            "/healthz/x",
+            "//healthz",
+        ):
             assert (await one.get(path)).status == 404, path
         for method in (b"POST", b"PUT", b"DELETE", b"OPTIONS", b"TRACE"):
             request = method + b" /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"

@@ -21,7 +21,9 @@ MESSAGE_BYTES = 8 << 20
 CLIENTS = 12
 
 
-_OTHERS = "select from pg_stat_activity where pid <> pg_backend_pid()"
+_OTHERS = (
+    "select from pg_stat_activity where pid <> pg_backend_pid() and backend_type = 'client backend'"
+)
 
 
 async def _refusal(connection: "psycopg.AsyncConnection[object]", statement: str) -> str:

@@ -10,6 +10,7 @@ import uvloop
 
 from coordinator.config import Settings
 from coordinator.execution.context import Services
+from coordinator.execution.views.attempts import CatchUpLog
 from coordinator.server.connection import Connection
 from coordinator.server.server import Server
 from storage.clock import SystemClock
@@ -29,6 +30,7 @@ class _Services:
     memory: object = None
     counters: object = None
     statistics: object = None
+    catch_up: CatchUpLog = field(default_factory=CatchUpLog)
 
 
 async def _accept_and_fail(server: Server, services: Services) -> None:

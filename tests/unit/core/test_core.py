@@ -245,7 +245,7 @@ class Story:
                     f"{shard.removeprefix('shard_')}{shown(batch.inserts)}"
                     for shard, batch in sorted(commit.batches.items())
                 ]
-                ddl = [f"catalog x{len(commit.catalog)}"] if commit.catalog else []
+                ddl = [f"catalog x{len(commit.records)}"] if commit.records else []
                 return f"commit group {commit.token} @{commit.ts} {' '.join(writes + ddl)}"
             case ConfirmGroup(token=token):
                 return f"confirm group {token}"

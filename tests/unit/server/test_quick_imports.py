@@ -111,6 +111,7 @@ print(*sorted(sys.modules))
 
 UNNEEDED = {
     *("pandas", "pyspark", "py4j", "duckdb", "asyncpg", "cryptography", "regex", "tomllib"),
+    *("psycopg", "ingest.postgres.reader"),
     *("aiohttp", "prometheus_client", "coordinator.monitoring.listener"),
     *("pyarrow._s3fs", "pyarrow._gcsfs", "pyarrow._azurefs", "pyarrow._hdfs"),
     *("importlib.metadata", "compute.spark", "compute.duckdb.executor", "compute.engine_sql"),

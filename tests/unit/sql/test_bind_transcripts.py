@@ -10,7 +10,7 @@ from sql.catalog.catalog import Catalog, Column, Table
 from sql.errors import SqlError
 from sql.explain.plan_tree import explain_lines, expression_text
 from sql.parser.parse import parse
-from sql.plan.nodes import Call, Const, Param
+from sql.plan.nodes import Call, Const, Param, SortKey
 from sql.statements.bound import (
     BoundQuery,
     CopyOut,
@@ -27,6 +27,12 @@ from tests.support.transcript import Command, run_transcript
 from tests.unit.sql.described import TESTDATA, context
 
 STORIES = sorted(path.stem for path in TESTDATA.glob("bind_*.txt"))
+
+
+def _sort_key(key: SortKey) -> str:
+    direction = "desc" if key.descending else "asc"
+    nulls = "first" if key.nulls_first else "last"
+    return f"{format_type(key.expr.type)} {direction} nulls {nulls}"
 
 
 def _shown(value: object) -> str:
@@ -69,7 +75,18 @@ def _told(bound: object) -> list[str]:
             about = (
                 f"snapshot={bound.snapshot} progress={bound.progress} up_to={_shown(bound.up_to)}"
             )
-            return [f"Subscribe {about}", f"tells: {names}", *_told(bound.query)]
+            how = [
+                f"{name}: {_shown(value)}"
+                for name, value in (
+                    ("views", tuple(view.name for view in bound.views)),
+                    ("envelope", bound.envelope),
+                    ("order", bound.order and ", ".join(map(_sort_key, bound.order.keys))),
+                )
+                if value
+            ]
+            compared = ["compared"] if bound.is_compared else []
+            told = [f"Subscribe {about}", *compared, *how, f"tells: {names}"]
+            return [*told, *_told(bound.query)]
         case CopySubscription():
             return ["CopySubscription", *_told(bound.subscribe), *_told(bound.options)]
         case CopyOut():

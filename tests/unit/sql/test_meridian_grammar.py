@@ -5,6 +5,7 @@ import random
 import pytest
 from pglast import parser
 
+from coordinator.session.prepared_statements import DeclareCursorCommand, parse_named_command
 from sql.binder.bind import bind
 from sql.errors import SqlError
 from sql.parser.meridian_nodes import parsed_parts
@@ -15,12 +16,19 @@ from tests.unit.sql.described import context
 STARTS = [
     "create timeline", "drop timeline", "advance timeline", "create read hold", "drop read hold",
     "explain timestamp for", "explain (format json) timestamp for", "optimize",
+    "create source", "alter source", "drop source", "create tables from source",
+    "create table x from source", "alter table t detach source", "create connection",
     "create table x (a int)", "select 1", "begin", "vacuum", "analyze", "alter table t",
+    "advance read hold", "subscribe", "declare x cursor for", "declare x no scroll cursor for tail",
+    "fetch", "fetch 1 x with",
 ]  # fmt: skip
 WORDS = [
     "if", "not", "exists", "x", '"X y"', "line", "system", "clock", "manual", "to", "at", "in",
     "timeline", "as", "of", "at least", "for", "select a from t", "table t", "t", "1", "$1", "'x'",
     "now()", "(", ")", ",", ";", "--c\n", "/* c */", "u&\"d\\0061t\"", "é", "explain", "timestamp",
+    "(timeout '1s')", "scroll", "cursor", "subscribe", "with", "timeout", "all", "from",
+    "generator", "counter", "auction", "max rows 1", "seed 2", "pause", "resume", "cascade",
+    "source", "reference", "detach", ".",
     "with (history = '1 day')", "rename to y", "set (history = 1)", "null", "-", "::int8",
 ]  # fmt: skip
 
@@ -29,7 +37,11 @@ def _bound(text: str) -> int:
     """Parse and bind all of it: the number of statements. Raises SqlError."""
     statements = [item for item in parse(text) if item.node is not None]
     for statement in statements:
-        bind(statement, context(), ())
+        named = parse_named_command(statement)
+        if named is None:
+            bind(statement, context(), ())
+        elif isinstance(named, DeclareCursorCommand):
+            bind(named.statement, context(), ())
     return len(statements)
 
 

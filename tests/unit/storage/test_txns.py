@@ -145,7 +145,7 @@ class Story:
             token,
             {ShardId(shard): batch_of(*map(int, ids.split(","))) for shard, ids in options.items()},
             registers=tuple(ShardId(shard) for shard in registers.split(",") if shard),
-            catalog=tuple(Put("catalog", key, b"record") for key in catalog.split(",") if key),
+            records=tuple(Put("catalog", key, b"record") for key in catalog.split(",") if key),
         )
         run(self.txns.commit_at(commit))
         return "committed"
@@ -399,7 +399,7 @@ def test_catalog_writes_stay_out_of_our_collections() -> None:
     async def story() -> None:
         _, txns = await fresh()
         stray = (Put("txns", "upper", b""),)
-        await txns.commit_at(Commit(Timestamp(1), Token("a"), {}, catalog=stray))
+        await txns.commit_at(Commit(Timestamp(1), Token("a"), {}, records=stray))
 
     with pytest.raises(AssertionError, match="belongs to the txns shard"):
         run(story())

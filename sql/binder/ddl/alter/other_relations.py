@@ -12,7 +12,7 @@ from pglast.enums import AlterTableType, ObjectType
 
 from sql.binder.ddl.alter.actions import alter_columns
 from sql.binder.ddl.alter.set_schema import skip_missing_relation
-from sql.binder.ddl.storage_options import without_refresh_option
+from sql.binder.ddl.storage_options import refresh_option
 from sql.binder.ddl.storage_parameters import (
     CHANGES_NOTHING,
     index_parameters,
@@ -20,6 +20,7 @@ from sql.binder.ddl.storage_parameters import (
     refuse_other_tablespace,
     without_parameters,
 )
+from sql.binder.ddl.view_refresh import altered_refresh
 from sql.binder.dml.target_relation import writable_columns
 from sql.binder.dml.updatable_views import parse_check_option, refuse_check_option
 from sql.binder.resolve.catalog_lookup import Relation, find_relation_named, relation_kind
@@ -37,7 +38,7 @@ from sql.errors import SqlError, not_supported
 from sql.parser.statement_names import object_type_name
 from sql.parser.syntax import Node, copy_node, offset_to_position
 from sql.statements.bound import AlterTable
-from sql.statements.ddl import ChangeObjects
+from sql.statements.ddl import ChangeObjects, Redefinition
 
 _A = AlterTableType
 _OPTIONS: Final = (_A.AT_SetRelOptions, _A.AT_ResetRelOptions)
@@ -203,17 +204,25 @@ def _altered_materialized_view(
     binding: Binding, table: Table, commands: Sequence[Node], tag: str
 ) -> AlterTable:
     kept: list[Node] = []
+    after = table
     for command in commands:
         if command.subtype not in _OF_MATERIALIZED_VIEWS:
             raise _not_performed(table, table.kind, command)
         if command.subtype in _OPTIONS:
-            # RESET of it sets what every materialized view has anyway.
             resets = command.subtype == _A.AT_ResetRelOptions
-            left = without_refresh_option(command.def_, resets=resets)
-            kept += [] if left is None else [copy_node(command, def_=left)]
+            option = refresh_option(command.def_, resets=resets)
+            after = altered_refresh(binding, after, option)
+            kept += [] if option.others is None else [copy_node(command, def_=option.others)]
         else:
             kept.append(command)
-    return replace(alter_columns(binding, table, kept), tag=tag) if kept else AlterTable(tag=tag)
+    if after == table:
+        return (
+            replace(alter_columns(binding, table, kept), tag=tag) if kept else AlterTable(tag=tag)
+        )
+    if kept:
+        raise not_supported("changing refresh together with other parameters")
+    after = replace(after, version=table.version + 1)
+    return AlterTable((Redefinition(table, after),), tag=tag)
 
 
 # --- views -------------------------------------------------------------------------------------

@@ -307,7 +307,7 @@ create materialized view clock as select now() as at, current_user as who
 refresh materialized view clock
 select who = current_user, at <= now() from clock
 # meridian
-create materialized view follows with (refresh = 'on commit') as select 1 as x
+create materialized view followed with (refresh = 'on commit') as select 1 as x
 create materialized view follows with (refresh = '10 s') as select 1 as x
 create materialized view follows with (refresh = manual) as select 1 as x
 select reloptions from pg_class where relname = 'follows'

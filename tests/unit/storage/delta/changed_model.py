@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyroaring import BitMap64
 
 from storage.batch import DataFile, Deletes, ShardView, WriteBatch
-from storage.changes import Change, FilePlaces, InlinePlaces, RowPlaces, changes
+from storage.changes import Change, FilePlaces, InlinePlaces, RowPlaces, changes, last_commit
 from storage.delta.files import encode_file
 from storage.delta.layout import data_path
 from storage.delta.recovery import load_shard
@@ -210,6 +210,9 @@ class ChangedModel(VacuumedModel):
         assert told == self.expected(after, upto), (after, upto)
         begin = self.state.view(Timestamp(after), schema=schema)
         assert folded(self.rows_of_view(begin), told) == end, (after, upto)
+        last = last_commit(self.state, Timestamp(after), Timestamp(upto))
+        assert last is None or (after < last <= upto and last % STEP == 0), (after, upto)
+        assert not told or (last is not None and told[-1][0] <= last), (after, upto)
 
 
 def folded(rows: Rows, told: Iterable[Told]) -> Rows:

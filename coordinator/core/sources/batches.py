@@ -1,0 +1,75 @@
+"""A batch of a source in the queue of commits: a member of a group like any other (F1, F5)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from coordinator.core.locking.lock_table import LockTable
+from coordinator.core.messages import Blocked, ConnectionId, RequestId, TransactionId
+from coordinator.core.sources.records import SourceRecord
+from sql.catalog.catalog import Catalog, Table
+from sql.catalog.objects import SourceDefinition
+from sql.catalog.sources import source_by_oid, tables_of_source
+from storage.batch import WriteBatch
+from storage.shard import ShardState
+from storage.types import ShardId
+
+_NOBODY: Final = TransactionId(0)
+
+
+@dataclass(frozen=True, slots=True)
+class PendingBatch:
+    """What a source brings, the position that it reaches, and the definitions that it is for.
+
+    `definition` and `fed` must be the catalog's when it is gathered: who joins, leaves or is
+    altered meanwhile makes it stale.
+    """
+
+    definition: SourceDefinition
+    fed: tuple[Table, ...]
+    attempt: int
+    writes: Mapping[ShardId, WriteBatch]
+    record: SourceRecord
+    ticket: int
+
+    @property
+    def request(self) -> RequestId:
+        """Unlike those of sessions; a source has one batch in the queue at most."""
+        return RequestId(-self.definition.oid)
+
+    @property
+    def owner(self) -> ConnectionId:
+        """No session's."""
+        return ConnectionId(-self.definition.oid)
+
+    @property
+    def holder(self) -> TransactionId:
+        """It never holds a lease."""
+        return _NOBODY
+
+    def tables(self) -> Sequence[int]:
+        """The oids of the tables that it writes rows to."""
+        return [table.oid for table in self.fed if table.shard in self.writes]
+
+    def truncated(self) -> frozenset[int]:
+        """It relies on no row."""
+        return frozenset()
+
+    def lock_in_the_way(
+        self, _locks: LockTable, _shards: Mapping[ShardId, ShardState]
+    ) -> Blocked | None:
+        """A source waits for nobody (F5, F10)."""
+        return None
+
+    def is_current(self, catalog: Catalog) -> bool:
+        """Whether the catalog has the source and its tables as the batch knows them."""
+        oid = self.definition.oid
+        return (
+            source_by_oid(catalog, oid) == self.definition
+            and tables_of_source(catalog, oid) == self.fed
+        )
+
+    @property
+    def nbytes(self) -> int:
+        """About what it takes."""
+        return sum(batch.nbytes for batch in self.writes.values())

@@ -1,0 +1,68 @@
+"""Completions of the effects of sources. Each names the attempt that has asked for it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from ingest.reader import Position, SourceBatch
+from storage.batch import WriteBatch
+from storage.types import ShardId
+
+
+@dataclass(frozen=True, slots=True)
+class SourceCompletion:
+    """The oid of the source, and its attempt."""
+
+    source: int
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class SourceStarted(SourceCompletion):
+    """Ends StartSource: the reader stands at `position`."""
+
+    position: Position
+    identity: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True, slots=True)
+class SourcePulled(SourceCompletion):
+    """Ends PullSource."""
+
+    batch: SourceBatch
+
+
+@dataclass(frozen=True, slots=True)
+class BatchPrepared(SourceCompletion):
+    """Ends PrepareBatch: what a commit up to `upto` writes. `errors`: how many of the rows are of
+    bad records.
+    """
+
+    upto: Position
+    writes: Mapping[ShardId, WriteBatch]
+    errors: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFailed(SourceCompletion):
+    """Ends what an attempt was asked for: it cannot go on. `broken`: not before a person has mended
+    something; otherwise it is tried again.
+    """
+
+    code: str
+    reason: str
+    hint: str = ""
+    broken: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SourceAcknowledged(SourceCompletion):
+    """Ends AcknowledgeSource. `done`: upstream has heard it."""
+
+    upto: Position
+    done: bool
+
+
+SourceMessage: TypeAlias = (
+    SourceStarted | SourcePulled | BatchPrepared | SourceFailed | SourceAcknowledged
+)

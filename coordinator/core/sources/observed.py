@@ -1,0 +1,57 @@
+"""Observe sources as values, for relations and people (V1 of `observation.py`)."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from coordinator.core.sources.running import RunningSource
+from ingest.reader import Position
+from sql.catalog.catalog import Table
+from sql.catalog.objects import SourceDefinition
+from storage.types import Timestamp
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedSource:
+    """A source as it is. `committed`: the timestamp of its newest commit; `rows`: how many it has
+    brought, by the table's oid.
+    """
+
+    definition: SourceDefinition
+    tables: tuple[Table, ...]
+    state: str
+    since: Timestamp
+    attempt: int
+    waiting: str
+    code: str
+    reason: str
+    hint: str
+    position: Position | None
+    acknowledged: Position
+    committed: Timestamp | None
+    rows: dict[int, int]
+    errors: int
+
+
+def observed_sources(sources: Iterable[RunningSource]) -> tuple[ObservedSource, ...]:
+    """All of them."""
+    return tuple(map(_observed, sources))
+
+
+def _observed(source: RunningSource) -> ObservedSource:
+    record = source.record
+    return ObservedSource(
+        source.definition,
+        source.tables,
+        source.state.value,
+        source.since,
+        source.attempt,
+        source.waiting,
+        source.code,
+        source.reason,
+        source.hint,
+        None if record is None else record.position,
+        source.acknowledged,
+        None if record is None else record.ts,
+        {} if record is None else dict(record.rows),
+        0 if record is None else record.errors,
+    )

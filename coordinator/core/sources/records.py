@@ -1,0 +1,73 @@
+"""How far a source is read, as the stash has it (F1 of the package).
+
+feeds/<oid of the source> ─ position, counters        written with every commit of the source
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, cast
+
+from ingest.reader import Position
+from storage.stash import Delete, Put
+from storage.types import Timestamp
+
+SOURCE_RECORDS: Final = "feeds"
+NEVER: Final = Timestamp(0)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRecord:
+    """The newest commit of a source. `rows`: how many it has brought, by the table's oid; `errors`:
+    how many records no column could take. `generation`: of what stands upstream.
+    """
+
+    position: Position
+    ts: Timestamp = NEVER
+    generation: int = 1
+    identity: Mapping[str, str] = field(default_factory=dict[str, str])
+    rows: Mapping[int, int] = field(default_factory=dict[int, int])
+    errors: int = 0
+
+
+def put_source_record(source: int, ts: Timestamp, record: SourceRecord) -> Put:
+    """The write of a commit at `ts`."""
+    body = {
+        "position": {**record.position},
+        "ts": ts,
+        "generation": record.generation,
+        "identity": {**record.identity},
+        "rows": {str(oid): count for oid, count in record.rows.items()},
+        "errors": record.errors,
+    }
+    return Put(SOURCE_RECORDS, str(source), json.dumps(body).encode())
+
+
+def delete_source_record(source: int) -> Delete:
+    """The write of a commit that drops the source."""
+    return Delete(SOURCE_RECORDS, str(source))
+
+
+def decode_source_records(found: Mapping[str, bytes]) -> dict[int, SourceRecord]:
+    """All records, by the oid of the source."""
+    return {int(key): _decoded(content) for key, content in found.items()}
+
+
+def _decoded(content: bytes) -> SourceRecord:
+    body = cast("Mapping[str, object]", json.loads(content))
+    return SourceRecord(
+        cast("Mapping[str, int]", body["position"]),
+        Timestamp(cast("int", body["ts"])),
+        cast("int", body["generation"]),
+        cast("Mapping[str, str]", body["identity"]),
+        {int(oid): count for oid, count in cast("Mapping[str, int]", body["rows"]).items()},
+        cast("int", body["errors"]),
+    )
+
+
+def is_behind(position: Position, other: Position) -> bool:
+    """Whether none of its numbers is greater, and one is less; a missing one is 0."""
+    places = {*position, *other}
+    if any(position.get(place, 0) > other.get(place, 0) for place in places):
+        return False
+    return any(position.get(place, 0) < other.get(place, 0) for place in places)

@@ -1,0 +1,123 @@
+"""The states of the sources that a coordinator runs.
+
+    idle ──a table──▶ starting ──▶ running ◀─retry─▶ stalled
+      ▲                  ▲            │
+      └── no table       └─ RESUME ── paused, broken (only a person goes on)
+
+While it runs, one batch at a time is pulled, prepared and committed.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+from coordinator.core.sources.records import NEVER, SourceRecord
+from ingest.reader import Position
+from sql.catalog.catalog import Table
+from sql.catalog.objects import SourceDefinition
+from storage.types import Timestamp
+
+RETRY_MIN_US: Final = 100_000
+"""After the first failure; each further one doubles it."""
+
+
+class SourceState(StrEnum):
+    """See the module."""
+
+    IDLE = "idle"
+    STARTING = "starting"
+    RUNNING = "running"
+    STALLED = "stalled"
+    PAUSED = "paused"
+    BROKEN = "broken"
+
+
+class BatchStage(StrEnum):
+    """What becomes of the batch at hand."""
+
+    NONE = "none"
+    PULLING = "pulling"
+    PREPARING = "preparing"
+    COMMITTING = "committing"
+
+
+@dataclass(slots=True)
+class RunningSource:
+    """One source. `fed`: its tables and that of its errors, as the catalog has them."""
+
+    definition: SourceDefinition
+    fed: tuple[Table, ...]
+    record: SourceRecord | None
+    since: Timestamp
+    state: SourceState = SourceState.IDLE
+    stage: BatchStage = BatchStage.NONE
+    attempt: int = 0
+    failures: int = 0
+    retry_at: Timestamp = NEVER
+    code: str = ""
+    reason: str = ""
+    hint: str = ""
+    waiting: str = ""
+    """What it waits for before it pulls; empty: nothing."""
+    read_to: Position = field(default_factory=dict[str, int])
+    """What may be acknowledged (F3): it is committed and readable, or nothing of ours lies up to
+    there."""
+    acknowledging: Position | None = None
+    acknowledged: Position = field(default_factory=dict[str, int])
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """The tables with rows of the upstream's."""
+        return tuple([t for t in self.fed if t.feed is not None and t.feed.reference])
+
+    def enter(self, state: SourceState, now: Timestamp) -> None:
+        """Be in another state; the old one's reason is over."""
+        if state is not self.state:
+            self.state, self.since = state, now
+        self.code = self.reason = self.hint = self.waiting = ""
+
+    def begin_attempt(self) -> None:
+        """Nothing that was asked for is waited for any more."""
+        self.attempt += 1
+        self.stage = BatchStage.NONE
+        self.acknowledging = None
+
+    def retry_after(self, now: Timestamp, longest_us: int) -> None:
+        """Choose when it is tried again: later after each failure."""
+        self.failures += 1
+        wait = min(longest_us, RETRY_MIN_US << min(self.failures - 1, 20))
+        self.retry_at = Timestamp(now + wait)
+
+
+class RunningSources:
+    """All sources of a timeline. `changed`: the catalog is to be looked at."""
+
+    def __init__(self, recovered: Mapping[int, SourceRecord], *, runs: bool) -> None:
+        self._recovered = dict(recovered)
+        self._known: dict[int, RunningSource] = {}
+        self.runs = runs
+        self.changed = runs
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def __iter__(self) -> Iterator[RunningSource]:
+        return iter(list(self._known.values()))
+
+    def get(self, oid: int) -> RunningSource | None:
+        """The source with this oid, if it is known."""
+        return self._known.get(oid)
+
+    def add(
+        self, definition: SourceDefinition, fed: tuple[Table, ...], now: Timestamp
+    ) -> RunningSource:
+        """Another one, with the record that a start has found."""
+        record = self._recovered.pop(definition.oid, None)
+        made = RunningSource(definition, fed, record, now)
+        self._known[definition.oid] = made
+        return made
+
+    def remove(self, oid: int) -> None:
+        """It is dropped."""
+        del self._known[oid]

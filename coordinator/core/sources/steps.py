@@ -1,0 +1,285 @@
+"""Move sources on: start, pull, prepare, commit, acknowledge, and what goes wrong.
+
+Functions over the core's state; the invariants are those of the package. `advance_sources` does
+what has become possible, whatever message came; the others handle one completion each.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final, assert_never
+
+from coordinator.core.effects import Effect
+from coordinator.core.messages import (
+    CatalogChange,
+    PutObject,
+    PutTable,
+    Refused,
+    RefusedReason,
+    RemoveObject,
+    RemoveTable,
+)
+from coordinator.core.sources.batches import PendingBatch
+from coordinator.core.sources.completions import (
+    BatchPrepared,
+    SourceAcknowledged,
+    SourceFailed,
+    SourceMessage,
+    SourcePulled,
+    SourceStarted,
+)
+from coordinator.core.sources.effects import (
+    AcknowledgeSource,
+    PrepareBatch,
+    PullSource,
+    StartSource,
+    StopSource,
+)
+from coordinator.core.sources.records import SourceRecord, is_behind
+from coordinator.core.sources.running import BatchStage, RunningSource, SourceState
+from coordinator.core.state import CoreState
+from sql.catalog.objects import SourceDefinition
+from sql.catalog.sources import sources_of, tables_of_source
+from storage.types import ShardId, Timestamp
+
+BATCH_BYTES_MAX: Final = 1 << 20
+"""Of one batch. Larger: clients that commit beside it wait longer. Smaller: more commits."""
+
+
+def advance_sources(core: CoreState, now: Timestamp) -> list[Effect]:
+    """Do what has become possible: look at a changed catalog, try again, pull."""
+    sources = core.sources
+    if not (sources.changed or len(sources)):
+        return []
+    effects: list[Effect] = []
+    if sources.changed:
+        sources.changed = False
+        effects += _follow_catalog(core, now)
+    if core.stopping is None:
+        for source in sources:
+            effects += _go_on(core, source, now)
+    return effects
+
+
+def sources_altered(core: CoreState, changes: Sequence[CatalogChange]) -> None:
+    """DDL was committed: it may be about sources or what they feed."""
+    if core.sources.runs and any(_concerns_sources(core, change) for change in changes):
+        core.sources.changed = True
+
+
+def _concerns_sources(core: CoreState, change: CatalogChange) -> bool:
+    match change:
+        case PutObject(object=thing) | RemoveObject(object=thing):
+            return isinstance(thing, SourceDefinition)
+        case PutTable(table=table) | RemoveTable(table=table):
+            # A table that was detached has no feed any more.
+            return bool(len(core.sources)) or table.feed is not None
+        case _:
+            return False
+
+
+def stop_sources(core: CoreState) -> list[Effect]:
+    """The server stops: nothing is pulled any more. What is in the queue still commits."""
+    for source in core.sources:
+        if source.stage is not BatchStage.COMMITTING:
+            source.begin_attempt()
+    return [StopSource(source.definition.oid) for source in core.sources]
+
+
+# --- the catalog -------------------------------------------------------------------------------
+
+
+def _follow_catalog(core: CoreState, now: Timestamp) -> list[Effect]:
+    """Bring the sources to what the catalog says."""
+    catalog, sources = core.catalog.current, core.sources
+    effects: list[Effect] = []
+    there = {definition.oid: definition for definition in sources_of(catalog)}
+    for source in sources:
+        if source.definition.oid not in there:
+            sources.remove(source.definition.oid)
+            effects.append(StopSource(source.definition.oid, released=True))
+    for oid, definition in there.items():
+        fed, known = tables_of_source(catalog, oid), sources.get(oid)
+        if known is None:
+            known = sources.add(definition, fed, now)
+        elif (known.definition, known.fed) == (definition, fed):
+            continue
+        known.definition, known.fed = definition, fed
+        known.failures, known.retry_at = 0, now
+        effects += _redefined(known, now)
+    return effects
+
+
+def _redefined(source: RunningSource, now: Timestamp) -> list[Effect]:
+    """Another attempt with these definitions, or none."""
+    source.begin_attempt()
+    if source.definition.paused or not source.tables:
+        source.enter(SourceState.PAUSED if source.definition.paused else SourceState.IDLE, now)
+        return [StopSource(source.definition.oid)]
+    source.enter(SourceState.STARTING, now)
+    return [_start(source)]
+
+
+def _start(source: RunningSource) -> Effect:
+    return StartSource(source.definition, source.attempt, source.record, source.fed)
+
+
+# --- going on ----------------------------------------------------------------------------------
+
+
+def _go_on(core: CoreState, source: RunningSource, now: Timestamp) -> list[Effect]:
+    if source.state is SourceState.STALLED and now >= source.retry_at:
+        source.begin_attempt()
+        code, reason, hint = source.code, source.reason, source.hint
+        source.enter(SourceState.STARTING, now)
+        source.code, source.reason, source.hint = code, reason, hint
+        return [_start(source)]
+    if source.state is not SourceState.RUNNING or source.stage is not BatchStage.NONE:
+        return []
+    source.waiting = _waits_for(core, source)
+    if source.waiting:
+        return []
+    source.stage = BatchStage.PULLING
+    return [PullSource(source.definition.oid, source.attempt, BATCH_BYTES_MAX)]
+
+
+def _waits_for(core: CoreState, source: RunningSource) -> str:
+    """What a source waits for before it brings more: it would only fill memory (F10)."""
+    shards = (core.shards.get(ShardId(table.shard)) for table in source.fed)
+    if sum(s.tail_bytes for s in shards if s is not None) > 2 * core.settings.cut_bytes_max:
+        return "flush"
+    if len(core.groups) > core.settings.queue_max // 2:
+        return "commits"
+    return ""
+
+
+def source_reported(core: CoreState, message: SourceMessage, now: Timestamp) -> list[Effect]:
+    """An effect of a source has ended; dropped if it is an older attempt's."""
+    source = core.sources.get(message.source)
+    if source is None or message.attempt != source.attempt:
+        return []
+    match message:
+        case SourceStarted():
+            return _started(core, source, message, now)
+        case SourcePulled():
+            return _pulled(source, message)
+        case BatchPrepared():
+            assert source.record is not None, "F1: who pulls has a position"
+            counts = dict(source.record.rows)
+            for table in source.fed:
+                batch = message.writes.get(ShardId(table.shard))
+                if batch is not None:
+                    counts[table.oid] = counts.get(table.oid, 0) + batch.new_rows
+            record = replace(
+                source.record,
+                position=message.upto,
+                rows=counts,
+                errors=source.record.errors + message.errors,
+            )
+            assert is_behind(source.record.position, message.upto), "F4: a position only advances"
+            return _enqueue(core, source, record, message)
+        case SourceFailed():
+            return _failed(core, source, message, now)
+        case SourceAcknowledged():
+            source.acknowledging = None
+            if not message.done:
+                return []  # the next one tells more
+            source.acknowledged = message.upto
+            return _acknowledge(source)
+        case _:
+            assert_never(message)
+
+
+def _started(
+    core: CoreState, source: RunningSource, message: SourceStarted, now: Timestamp
+) -> list[Effect]:
+    if source.record is None:
+        # Where it begins is durable before anything is read from there.
+        first = BatchPrepared(message.source, message.attempt, message.position, {})
+        return _enqueue(
+            core, source, SourceRecord(message.position, identity=message.identity), first
+        )
+    source.enter(SourceState.RUNNING, now)
+    source.read_to = source.record.position
+    return _acknowledge(source)
+
+
+def _pulled(source: RunningSource, message: SourcePulled) -> list[Effect]:
+    batch = message.batch
+    if not batch.changes and not batch.errors:
+        source.stage = BatchStage.NONE
+        # Nothing of ours lies up to there, and all before is committed: batches do not overlap.
+        source.read_to = batch.upto
+        return _acknowledge(source)
+    source.stage = BatchStage.PREPARING
+    return [PrepareBatch(source.definition, source.attempt, batch, source.fed)]
+
+
+def _enqueue(
+    core: CoreState, source: RunningSource, record: SourceRecord, message: BatchPrepared
+) -> list[Effect]:
+    """Into the queue; the group begins in the same step, if it can (`_advance` of the core)."""
+    source.stage = BatchStage.COMMITTING
+    ticket = core.leases.ticket()
+    core.groups.enqueue(
+        PendingBatch(source.definition, source.fed, source.attempt, message.writes, record, ticket)
+    )
+    return []
+
+
+def _acknowledge(source: RunningSource) -> list[Effect]:
+    """Tell upstream what it has not heard; one at a time, since the newest covers all (F3)."""
+    if source.acknowledging is not None or not is_behind(source.acknowledged, source.read_to):
+        return []
+    source.acknowledging = source.read_to
+    return [AcknowledgeSource(source.definition.oid, source.attempt, source.read_to)]
+
+
+def _failed(
+    core: CoreState, source: RunningSource, message: SourceFailed, now: Timestamp
+) -> list[Effect]:
+    broken = message.broken
+    source.begin_attempt()
+    source.enter(SourceState.BROKEN if broken else SourceState.STALLED, now)
+    source.code, source.reason, source.hint = message.code, message.reason, message.hint
+    if broken:
+        return [StopSource(source.definition.oid)]
+    source.retry_after(now, core.settings.source_retry_max_us)
+    return []
+
+
+# --- the fate of a batch -----------------------------------------------------------------------
+
+
+def batch_committed(
+    core: CoreState, batch: PendingBatch, ts: Timestamp, now: Timestamp
+) -> list[Effect]:
+    """It is durable, and the oracle has applied its timestamp (F3)."""
+    source = core.sources.get(batch.definition.oid)
+    assert source is not None, "F5: what drops a source is in no group with its batch"
+    source.record = replace(batch.record, ts=ts)
+    if batch.attempt != source.attempt:
+        return []  # the server stops, or definitions change in the same step
+    source.stage, source.failures = BatchStage.NONE, 0
+    source.enter(SourceState.RUNNING, now)
+    source.read_to = batch.record.position
+    return _acknowledge(source)
+
+
+def batch_refused(
+    core: CoreState, batch: PendingBatch, refused: Refused, now: Timestamp
+) -> list[Effect]:
+    """It was not written: it is read again, or a person has to mend something."""
+    source = core.sources.get(batch.definition.oid)
+    if source is None or batch.attempt != source.attempt:
+        return []
+    stale = refused.reason is RefusedReason.STALE
+    # Nobody writes to a fenced table before a person has looked at it.
+    broken, hint = refused.table is not None, refused.hint or ""
+    failed = SourceFailed(
+        batch.definition.oid, batch.attempt, refused.sqlstate, refused.message, hint, broken=broken
+    )
+    effects = _failed(core, source, failed, now)
+    if stale:
+        # Who has changed a definition is committed, or is about to be.
+        source.failures, source.retry_at = 0, now
+    return effects

@@ -1,0 +1,48 @@
+"""Attach a materialized view whose rows a transaction has just computed (V6 of `core/views`)."""
+
+from coordinator.core.messages import AttachView
+from coordinator.core.transactions import VALIDATING
+from coordinator.execution.context import Execution
+from sql.catalog.catalog import Catalog, Table
+from sql.catalog.objects import ExactView, ViewDefinition, relations_used_by
+from storage.types import Timestamp
+
+
+def attach_view(execution: Execution, table: Table, ts: Timestamp) -> bool:
+    """Its stored rows are those of its query at `ts`; from the commit on it is exact, if that is
+    validated. False: at this level nothing is, so the view stays behind.
+    """
+    transaction = execution.transaction
+    assert table.query is not None, "V6: it is a materialized view"
+    if not table.query.on_commit or transaction.isolation not in VALIDATING:
+        return False
+    inputs, definitions = _relations_below(execution.catalog(), table)
+    view = ExactView(inputs, definitions, ts)
+    transaction.changed_catalog = transaction.wrote = True
+    change = AttachView(table.oid, view)
+    execution.services.coordination.change_catalog(transaction.id, [change])
+    return True
+
+
+def _relations_below(catalog: Catalog, table: Table) -> tuple[frozenset[int], frozenset[int]]:
+    """The tables that a view reads through whatever views, and all relations that it rests on.
+
+    Of a view that follows its inputs those inputs count: what is written to it changes nothing.
+    """
+    views = {view.oid: view for view in catalog.defined_views()}
+    inputs, definitions = set[int](), set[int]()
+    view = table.materialized_view
+    assert view is not None, "V6: it is a materialized view"
+    waiting: list[ViewDefinition] = [view]
+    while waiting:
+        for oid in relations_used_by(waiting.pop()):
+            if oid in definitions:
+                continue
+            definitions.add(oid)
+            below, found = views.get(oid), catalog.by_oid(oid)
+            is_stored = found is not None and not (found.query and found.query.on_commit)
+            if is_stored:
+                inputs.add(oid)
+            elif below is not None:
+                waiting.append(below)
+    return frozenset(inputs), frozenset(definitions)

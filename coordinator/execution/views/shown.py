@@ -1,0 +1,45 @@
+"""The rows of `meridian.materialized_views`: what each view is, and what catch-up has tried."""
+
+from collections.abc import Iterator
+
+from coordinator.execution.views.attempts import CatchUpLog
+from sql.catalog.catalog import Catalog, Table
+from sql.catalog.view_reads import REFRESHES
+from sql.types.sql_type import Value
+
+_MANUAL, _ON_COMMIT = REFRESHES
+
+
+def view_rows(catalog: Catalog, log: CatchUpLog) -> Iterator[tuple[Value, ...]]:
+    """One for each materialized view, in the order of their making."""
+    for oid, table in sorted(catalog.named_tables.materialized.items()):
+        exact, known = catalog.exact_views.get(oid), log.of(oid)
+        on_commit = table.query is not None and table.query.on_commit
+        computed_at = None if exact is None else exact.computed_at
+        yield (
+            table.schema,
+            table.name,
+            _ON_COMMIT if on_commit else _MANUAL,
+            _state(catalog, table),
+            computed_at,
+            computed_at,
+            None if exact is None else _names(catalog, exact.inputs),
+            known.tried,
+            known.attached,
+            known.last_error,
+        )
+
+
+def _state(catalog: Catalog, table: Table) -> str:
+    query = table.query
+    assert query is not None, "it is a materialized view"
+    if not query.is_populated:
+        return "not populated"
+    if not query.on_commit:
+        return "stored"
+    return "exact" if table.oid in catalog.exact_views else "behind"
+
+
+def _names(catalog: Catalog, oids: frozenset[int]) -> str:
+    found = (catalog.by_oid(oid) for oid in sorted(oids))
+    return ", ".join(table.qualified for table in found if table is not None)

@@ -1,0 +1,190 @@
+"""Catch-up: compute materialized views anew that are behind, and attach them.
+
+    an exact interval has ended ─▶ due? ─▶ query at T ─▶ rows ─▶ commit: validated, attached
+                                    ▲                              │
+                                    └───── lost, failed: later ◀───┘
+
+INVARIANTS
+  C1  one view is computed at a time, by a transaction like any other: its commit attaches the view
+      only if the inputs are as they were at T (V6 of `coordinator/core/views`).
+  C2  it takes no lock and no lease, so no write ever waits for it (V3).
+  C3  a view that is left behind again soon, that has lost its commit or failed, waits twice as long
+      as before, up to `LONGEST_PAUSE_S`. REFRESH does not wait.
+  C4  an error of the query is kept for people to see, and is an end of nothing: writes go on, reads
+      answer by the definition, and the view is tried again.
+"""
+
+import asyncio
+import logging
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from typing import Final
+
+from coordinator.core.locking.modes import LockMode, LockWait, TableTag
+from coordinator.core.messages import Snapshot
+from coordinator.driver.coordination import LockBlocks, RequestRefused
+from coordinator.driver.server_changes import SERVER
+from coordinator.execution.context import Execution, Services
+from coordinator.execution.name_dependencies import names_to_rest_on
+from coordinator.execution.views.attempts import ViewAttempts
+from coordinator.pgwire.messages import Severity
+from coordinator.session.requests import Identity
+from coordinator.session.statement_binder import StatementBinder
+from coordinator.transaction.transaction import SessionTransaction, StatementRestart
+from coordinator.variables.variables import Variables
+from sql.binder.stored.view_reads import follows_inputs
+from sql.errors import SqlError
+from sql.parser.parse import parse
+from sql.statements.bound import RefreshMaterializedView
+from sql.types.sql_type import quoted_name
+
+log = logging.getLogger("meridian.views")
+
+_DATABASE: Final = "meridian"
+"""The name of the database that computes views; no definition may depend on it."""
+
+FIRST_PAUSE_S: Final = 0.05
+"""From the moment a view falls behind to the first try. Smaller: more is computed that the next
+write makes useless."""
+LONGEST_PAUSE_S: Final = 60.0
+"""The longest pause. Larger: a view stays behind longer than its inputs make it."""
+CALM_S: Final = 5.0
+"""A view that stays exact so long has calm inputs: its pauses begin small again."""
+
+
+class ViewCatchUp:
+    """See the module. One task runs `run`."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._log = services.catch_up
+        self._woken = asyncio.Event()
+        self._stopped = False
+
+    def wake(self) -> None:
+        """Definitions or exact intervals have changed."""
+        self._woken.set()
+
+    def stop(self) -> None:
+        """No view is tried any more."""
+        self._stopped = True
+        self._woken.set()
+
+    async def run(self) -> None:
+        """Until `stop`."""
+        while not self._stopped:
+            self._woken.clear()
+            pause = await self._work()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(pause):
+                    await self._woken.wait()
+
+    async def _work(self) -> float | None:
+        """Try what is due; seconds until something is, None: nothing will be by itself."""
+        loop = asyncio.get_running_loop()
+        for oid in self._behind(loop.time()):
+            known = self._log.views[oid]
+            if self._stopped or known.due is None or known.due > loop.time():
+                continue
+            known.tried += 1
+            known.last_error = await self._try(oid)
+            # An exact view is found so by the next look, which the commit wakes.
+            known.due = loop.time() + known.pause
+            known.pause = min(2 * known.pause, LONGEST_PAUSE_S)
+        waiting = [v.due for v in self._log.views.values() if v.due is not None]
+        return max(0.0, min(waiting) - loop.time()) if waiting else None
+
+    def _behind(self, now: float) -> list[int]:
+        """The views that are behind, each with the time of its next try (C3)."""
+        catalog = self._services.coordination.newest_catalog
+        views = self._log.views
+        known = {t.oid for t in catalog.named_tables.materialized.values() if follows_inputs(t)}
+        for oid in [*views]:
+            if oid not in known:
+                del views[oid]
+        for oid in known:
+            view = views.setdefault(oid, ViewAttempts(FIRST_PAUSE_S))
+            if oid in catalog.exact_views:
+                if view.due is not None or not view.attached_at:
+                    view.due, view.attached_at = None, now
+                    view.attached += 1
+                    view.last_error = None
+                    self._log.told()
+            elif view.due is None:
+                if now - view.attached_at > CALM_S:
+                    view.pause = FIRST_PAUSE_S
+                view.due = now + view.pause
+        return [oid for oid in known if oid not in catalog.exact_views]
+
+    async def _try(self, oid: int) -> str | None:
+        """Compute and attach one view; why not, otherwise (C4)."""
+        try:
+            await self._attach(oid)
+        except (LockBlocks, StatementRestart):
+            return "the view is locked"
+        except RequestRefused as refused:
+            return f"{refused.sqlstate}: {refused}"
+        except SqlError as error:
+            return f"{error.sqlstate}: {error}"
+        except Exception as error:
+            # A task boundary: the next try, and all other views, go on.
+            log.exception("catch-up of a materialized view has failed")
+            return f"XX000: {type(error).__name__}"
+        return None
+
+    async def _attach(self, oid: int) -> None:
+        # A server starts without it.
+        from coordinator.execution.create_table_as import execute_refresh
+
+        services = self._services
+        variables = Variables(user="meridian", defaults={})
+        transaction = SessionTransaction(services.coordination, services.clock, SERVER, variables)
+        transaction.settle = _nothing_deferred
+        execution = Execution(services, transaction, variables, _unheard)
+        binder = StatementBinder(execution, Identity(_DATABASE, 0))
+        try:
+            transaction.begin_statement()
+            snapshot = await transaction.snapshot()
+            bound = await self._bound(binder, execution, snapshot, oid)
+            if bound is not None:
+                free = await transaction.lock(
+                    TableTag(oid), LockMode.ROW_EXCLUSIVE, wait=LockWait.NO
+                )
+                if not free.granted:
+                    raise StatementRestart
+                await execute_refresh(execution, bound, _TAG)
+                await transaction.commit()
+        finally:
+            if transaction.is_open:
+                transaction.restart()
+
+    async def _bound(
+        self, binder: StatementBinder, execution: Execution, snapshot: Snapshot, oid: int
+    ) -> RefreshMaterializedView | None:
+        """REFRESH of the view, without a comparison; None: it is exact, or gone."""
+        catalog = snapshot.catalog
+        table = catalog.by_oid(oid)
+        if table is None or not follows_inputs(table) or oid in catalog.exact_views:
+            return None
+        (statement,) = parse(f"{_TAG} {quoted_name(table.schema)}.{quoted_name(table.name)}")
+        prepared = await binder.bound(statement, catalog, (), ts=snapshot.ts)
+        if prepared.fails is not None:
+            raise prepared.fails
+        execution.planned = prepared, catalog
+        execution.bind_context = partial(binder.context, catalog, ts=snapshot.ts)
+        execution.rest_on(names_to_rest_on(execution, prepared, writes=True))
+        bound = prepared.bound
+        assert isinstance(bound, RefreshMaterializedView), "C1: it is a REFRESH"
+        return replace(bound, difference=None)
+
+
+_TAG: Final = "REFRESH MATERIALIZED VIEW"
+
+
+async def _nothing_deferred() -> None:
+    """REFRESH writes to no table with constraints that wait."""
+
+
+def _unheard(_error: SqlError, _severity: Severity) -> None:
+    """Nobody listens."""

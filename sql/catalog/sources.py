@@ -1,0 +1,65 @@
+"""Sources of the catalog, the tables that they feed, and the tables of a generator.
+
+A generator's tables are known without asking anybody. `ingest/generator.py` makes their rows.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from sql.catalog.catalog import Catalog, Column, Table
+from sql.catalog.objects import SourceDefinition
+from sql.types.sql_type import BYTEA, INT4, INT8, JSONB, TEXT, TIMESTAMPTZ, SqlType
+
+GENERATOR: Final = "generator"
+
+ERROR_COLUMNS: Final = (
+    Column("at", TIMESTAMPTZ),
+    Column("table_name", TEXT),
+    Column("place", JSONB),
+    Column("key", BYTEA),
+    Column("value", BYTEA),
+    Column("code", TEXT),
+    Column("message", TEXT),
+    Column("resolved", TIMESTAMPTZ),
+)
+"""Of the table with the records of a source that no column could take."""
+
+
+def _columns(**types: SqlType) -> tuple[Column, ...]:
+    return tuple([Column(name, type_, not_null=True) for name, type_ in types.items()])
+
+
+GENERATOR_TABLES: Final[Mapping[str, Mapping[str, tuple[Column, ...]]]] = {
+    "counter": {"counter": _columns(id=INT8, at=TIMESTAMPTZ)},
+    "auction": {
+        "persons": _columns(id=INT8, name=TEXT, city=TEXT, at=TIMESTAMPTZ),
+        "auctions": _columns(
+            id=INT8, seller=INT8, item=TEXT, category=INT4, initial_bid=INT8, at=TIMESTAMPTZ
+        ),
+        "bids": _columns(auction=INT8, bidder=INT8, price=INT8, at=TIMESTAMPTZ),
+    },
+}
+"""By what is generated, and by the table's name there."""
+
+
+def sources_of(catalog: Catalog) -> Iterator[SourceDefinition]:
+    """All sources."""
+    return (o for o in catalog.objects.values() if isinstance(o, SourceDefinition))
+
+
+def source_by_oid(catalog: Catalog, oid: int) -> SourceDefinition | None:
+    """The source with this oid."""
+    return next((found for found in sources_of(catalog) if found.oid == oid), None)
+
+
+def tables_of_source(catalog: Catalog, source: int) -> tuple[Table, ...]:
+    """The tables that a source feeds, that of its errors among them, by oid."""
+    fed = catalog.named_tables.fed.values()
+    found = [table for table in fed if table.feed is not None and table.feed.source == source]
+    return tuple(sorted(found, key=lambda table: table.oid))
+
+
+def upstream_tables(source: SourceDefinition) -> Mapping[str, tuple[Column, ...]]:
+    """The tables that can be fed, with their columns, by their names upstream."""
+    assert source.connector == GENERATOR, "only a generator's tables are known"
+    return GENERATOR_TABLES[dict(source.options)["kind"]]

@@ -1,0 +1,35 @@
+"""How sessions read materialized views that follow their inputs (`binder/stored/view_reads.py`)."""
+
+from enum import StrEnum
+from typing import Final
+
+REFRESHES: Final = ("manual", "on commit")
+"""What `refresh` of a materialized view may be; the first is the default's default."""
+
+
+class ViewReads(StrEnum):
+    """What a session asks for, and what its transaction allows.
+
+    `OWN_ROWS`: it has changed something, so stored rows may lack its own; `ONLY_STORED` was asked
+    for, and cannot be had then.
+    """
+
+    AUTO = "auto"
+    STORED = "stored"
+    DEFINITION = "definition"
+    OWN_ROWS = "own rows"
+    ONLY_STORED = "only stored"
+
+
+VIEW_READS_CHOICES: Final = (
+    ViewReads.AUTO.value, ViewReads.STORED.value, ViewReads.DEFINITION.value,
+)  # fmt: skip
+"""What `SET view_reads` takes."""
+
+
+def allowed_view_reads(wanted: str, *, has_changed: bool) -> ViewReads:
+    """What a transaction may read. `has_changed`: it has changed something (V4)."""
+    reads = ViewReads(wanted)
+    if not has_changed:
+        return reads
+    return ViewReads.ONLY_STORED if reads is ViewReads.STORED else ViewReads.OWN_ROWS

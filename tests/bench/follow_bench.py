@@ -1,0 +1,255 @@
+"""Subscribers: `python -m tests.bench.follow_bench [--only one,many,keyed,slow] [--subscribers N]`.
+
+one     a commit to the row at one subscriber; PostgreSQL: NOTIFY to one listener
+many    N subscribers of one table, 50 commits a second
+keyed   N subscribers `WHERE k = n`, 200 commits a second
+slow    one that reads nothing, beside a COPY of --rows rows and 20 s of commits
+
+Prints figures, asserts nothing. The clients run beside the server, in one process.
+"""
+
+import argparse
+import asyncio
+import contextlib
+import struct
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from urllib.parse import SplitResult, urlsplit
+
+import psycopg
+
+from tests.support.servers import Meridian, meridian, postgres
+
+COMMITS_PER_S = {"one": 20, "many": 50, "keyed": 200}
+TABLE = "create table t (k int, sent int8)"
+
+
+class Subscriber(asyncio.Protocol):
+    """Sends one statement, and notes for each row how long ago its last value was."""
+
+    def __init__(self, place: SplitResult, statement: str, latencies: list[float]) -> None:
+        self._place = place
+        self._statement = statement
+        self._latencies = latencies
+        self._left = b""
+        self._is_ready = False
+        self.follows: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Say who it is."""
+        assert isinstance(transport, asyncio.Transport), "it is a socket"
+        self._transport = transport
+        user, database = self._place.username or "meridian", self._place.path[1:]
+        about = f"user\0{user}\0database\0{database}\0\0".encode()
+        transport.write(struct.pack("!ii", len(about) + 8, 196_608) + about)
+
+    def data_received(self, data: bytes) -> None:
+        """Count what came whole."""
+        data, at, now = self._left + data, 0, time.perf_counter_ns()
+        while len(data) - at >= 5:
+            end = at + 1 + int.from_bytes(data[at + 1 : at + 5], "big")
+            if end > len(data):
+                break
+            self._got(data[at : at + 1], data[at + 5 : end], now)
+            at = end
+        self._left = data[at:]
+
+    def _got(self, kind: bytes, body: bytes, now: int) -> None:
+        match kind:
+            case b"Z" if not self._is_ready:
+                self._is_ready = True
+                text = self._statement.encode() + b"\0"
+                self._transport.write(b"Q" + struct.pack("!i", len(text) + 4) + text)
+            case b"T" | b"C" if not self.follows.done():
+                self.follows.set_result(None)
+            case b"D":
+                self._latencies.append((now - _last_value(body)) / 1e6)
+            case b"A":
+                self._latencies.append((now - int(body[4:-1].rpartition(b"\0")[2])) / 1e6)
+            case b"E":
+                if not self.follows.done():
+                    self.follows.set_exception(AssertionError(body))
+            case _:
+                pass
+
+
+def _last_value(body: bytes) -> int:
+    at = 2
+    for _ in range(int.from_bytes(body[:2], "big") - 1):
+        at += 4 + int.from_bytes(body[at : at + 4], "big")
+    return int(body[at + 4 :])
+
+
+def _same(protocol: Subscriber) -> Subscriber:
+    return protocol
+
+
+async def _measured(
+    dsn: str, statements: list[str], rate: int, seconds: int, write: Callable[[object, int], str]
+) -> tuple[list[float], int]:
+    """The latencies of all rows, and how many commits there were."""
+    place, latencies = urlsplit(dsn), list[float]()
+    loop = asyncio.get_running_loop()
+    made: list[Subscriber] = []
+    for statement in statements:
+        protocol = Subscriber(place, statement, latencies)
+        await loop.create_connection(partial(_same, protocol), place.hostname, place.port)
+        made.append(protocol)
+    await asyncio.gather(*(one.follows for one in made))
+    await asyncio.sleep(1)
+    commits = await asyncio.to_thread(_write, dsn, rate, seconds, write)
+    await asyncio.sleep(2)
+    for one in made:
+        one._transport.abort()
+    return latencies, commits
+
+
+def _write(dsn: str, rate: int, seconds: int, write: Callable[[object, int], str]) -> int:
+    """Commits at this rate, in four connections."""
+    counted = [0] * 4
+
+    def run(place: int) -> None:
+        with psycopg.connect(dsn, autocommit=True) as connection:
+            begin = time.perf_counter()
+            while (elapsed := time.perf_counter() - begin) < seconds:
+                ahead = counted[place] / (rate / 4) - elapsed
+                if ahead > 0:
+                    time.sleep(ahead)
+                text = write(counted[place] * 4 + place, time.perf_counter_ns())
+                connection.execute(text.encode())
+                counted[place] += 1
+
+    threads = [threading.Thread(target=run, args=(place,)) for place in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return sum(counted)
+
+
+def _print(name: str, latencies: list[float], commits: int, seconds: int, more: str = "") -> None:
+    ordered = sorted(latencies) or [0.0]
+    p50, p99 = ordered[len(ordered) // 2], ordered[len(ordered) * 99 // 100]
+    rates = f"{commits / seconds:5.0f} commits/s {len(latencies) / seconds:7.0f} rows/s"
+    print(f"{name:12} p50 {p50:8.2f}  p99 {p99:8.2f} ms  {rates}  {more}", flush=True)
+
+
+def _one(server: Meridian, subscribers: int, seconds: int, rows: int) -> None:
+    del subscribers, rows
+    _follow(server, "one", ["SUBSCRIBE t"], seconds)
+    with postgres() as peer:
+        with psycopg.connect(peer, autocommit=True) as connection:
+            connection.execute(TABLE.encode())
+
+        def notify(key: object, sent: int) -> str:
+            return f"insert into t values ({key}, {sent}); select pg_notify('c', '{sent}')"
+
+        told = asyncio.run(_measured(peer, ["LISTEN c"], COMMITS_PER_S["one"], seconds, notify))
+        _print("  NOTIFY", *told, seconds)
+
+
+def _many(server: Meridian, subscribers: int, seconds: int, rows: int) -> None:
+    del rows
+    _follow(server, "many", ["SUBSCRIBE t"] * subscribers, seconds)
+
+
+def _keyed(server: Meridian, subscribers: int, seconds: int, rows: int) -> None:
+    del rows
+    texts = [f"SUBSCRIBE (SELECT * FROM t WHERE k = {key})" for key in range(subscribers)]
+    _follow(server, "keyed", texts, seconds)
+
+
+def _follow(server: Meridian, name: str, statements: list[str], seconds: int) -> None:
+    with psycopg.connect(server.dsn, autocommit=True) as connection:
+        connection.execute("drop table if exists t")
+        connection.execute(TABLE.encode())
+    memory, cpu = server.resident_mb, server.cpu_s
+    keys = len(statements)
+
+    def insert(key: object, sent: int) -> str:
+        assert isinstance(key, int), "it is counted"
+        return f"insert into t values ({key % keys}, {sent})"
+
+    began = time.perf_counter()
+    told = asyncio.run(_measured(server.dsn, statements, COMMITS_PER_S[name], seconds, insert))
+    cores = (server.cpu_s - cpu) / (time.perf_counter() - began)
+    _print(name, *told, seconds, f"{cores:.2f} cores  {server.resident_mb - memory:+d} MB")
+
+
+def _slow(server: Meridian, subscribers: int, seconds: int, rows: int) -> None:
+    """The server's memory beside one who reads nothing, and beside nobody."""
+    del subscribers
+    with psycopg.connect(server.dsn, autocommit=True) as connection:
+        for name in ("nobody", "slow"):
+            connection.execute("drop table if exists t")
+            connection.execute("create table t (k int, sent int8, b text)")
+            follows = contextlib.nullcontext() if name == "nobody" else _not_read(server.dsn)
+            with follows, _watched(server) as peak:
+                began = time.perf_counter()
+                with connection.cursor().copy("copy t from stdin") as copy:
+                    for start in range(0, rows, 1000):
+                        copy.write("".join(f"{n}\t{n}\tx{n}\n" for n in range(start, start + 1000)))
+                until = time.perf_counter() + seconds
+                while time.perf_counter() < until:
+                    connection.execute("insert into t select g, g, 'y' from generate_series(1,5) g")
+                elapsed = time.perf_counter() - began
+            print(
+                f"{name:12} COPY of {rows} rows, then commits: {elapsed:.1f} s, "
+                f"resident {peak[0]} MB -> at most {max(peak)} MB, {peak[-1]} MB at the end",
+                flush=True,
+            )
+
+
+@contextlib.contextmanager
+def _not_read(dsn: str) -> Iterator[None]:
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        stream = connection.cursor().stream("SUBSCRIBE t WITH (PROGRESS)")
+        next(stream)
+        yield
+        connection.pgconn.finish()
+
+
+@contextlib.contextmanager
+def _watched(server: Meridian) -> Iterator[list[int]]:
+    """Its resident megabytes, ten times a second."""
+    found, over = [server.resident_mb], threading.Event()
+
+    def watch() -> None:
+        while not over.wait(0.1):
+            found.append(server.resident_mb)
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    try:
+        yield found
+    finally:
+        over.set()
+        thread.join()
+
+
+MEASURES = {"one": _one, "many": _many, "keyed": _keyed, "slow": _slow}
+
+
+def main() -> None:
+    """Measure what is asked for, each on a server of its own."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", default=",".join(MEASURES))
+    parser.add_argument("--subscribers", type=int, default=1000)
+    parser.add_argument("--seconds", type=int, default=10)
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    arguments = parser.parse_args()
+    options = ("--spark-master", "none", "--set", "connections_max=2000")
+    for name in arguments.only.split(","):
+        with (
+            tempfile.TemporaryDirectory(prefix="bench-") as place,
+            meridian(Path(place), options) as server,
+        ):
+            MEASURES[name](server, arguments.subscribers, arguments.seconds, arguments.rows)
+
+
+if __name__ == "__main__":
+    main()

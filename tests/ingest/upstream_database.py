@@ -1,0 +1,89 @@
+"""A database of a real PostgreSQL as an upstream: statements there, readers of it."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine, Sequence
+from typing import Any, TypeVar
+
+import psycopg
+import uvloop
+
+from ingest.postgres.libpq_link import PostgresAddress
+from ingest.postgres.reader import PostgresReader
+from tests.support.servers import Postgres, fresh_database
+
+T = TypeVar("T")
+
+
+def run(scenario: Coroutine[Any, Any, T]) -> T:
+    """On the loop that the server has."""
+    return uvloop.run(scenario)
+
+
+class UpstreamDatabase:
+    """Empty at first, and emptied for each test: that is quicker than a new one."""
+
+    def __init__(self, server: Postgres) -> None:
+        dsn = fresh_database(server.dsn)
+        self.dsn = dsn
+        self.name = dsn.rpartition("/")[2]
+        self.port = server.port
+        self.connection = psycopg.connect(dsn, autocommit=True)
+
+    def close(self) -> None:
+        self.connection.close()
+
+    def empty(self) -> None:
+        """As it was at first; also the session."""
+        self.drop_slots()
+        publications = self.rows("SELECT pubname FROM pg_publication")
+        self.execute(
+            *("RESET ALL", "DROP SCHEMA public CASCADE", "CREATE SCHEMA public"),
+            *(f"DROP PUBLICATION {name}" for (name,) in publications),
+        )
+
+    def drop_slots(self) -> None:
+        """All of this database, whoever holds them."""
+        here = "FROM pg_replication_slots WHERE database = current_database()"
+        self.execute(
+            f"SELECT pg_terminate_backend(active_pid, 30000) {here} AND active_pid IS NOT NULL",
+            f"SELECT pg_drop_replication_slot(slot_name) {here}",
+        )
+
+    def execute(self, *statements: str) -> None:
+        """Each of them alone, unless they say otherwise."""
+        for statement in statements:
+            self.connection.execute(statement.encode())
+
+    def rows(self, query: str) -> list[tuple[Any, ...]]:
+        return self.connection.execute(query.encode()).fetchall()
+
+    def copied(self, query: str) -> list[bytes]:
+        """The lines of COPY."""
+        with self.connection.cursor().copy(f"COPY ({query}) TO STDOUT".encode()) as copy:
+            return b"".join(bytes(block) for block in copy).splitlines(keepends=True)
+
+    def address(self, **others: Any) -> PostgresAddress:
+        given = {"host": "127.0.0.1", "database": self.name, "user": "postgres", "port": self.port}
+        return PostgresAddress(**{**given, **others})
+
+    @property
+    def slot(self) -> str:
+        return f"meridian_{self.name}_1"
+
+    def reader(
+        self,
+        *,
+        publication: str = "p",
+        kind: type[PostgresReader] = PostgresReader,
+        **others: Any,
+    ) -> PostgresReader:
+        """A new one on the same slot."""
+        return kind(self.address(), publication=publication, slot=self.slot, name="feed", **others)
+
+    def slots(self) -> Sequence[tuple[str, int]]:
+        """Name and acknowledged position of each."""
+        return self.rows(
+            "SELECT slot_name, (confirmed_flush_lsn - '0/0')::int8 FROM pg_replication_slots "
+            "WHERE database = current_database()"
+        )

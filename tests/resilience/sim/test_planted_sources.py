@@ -1,0 +1,156 @@
+"""Bugs planted into sources: the simulation must find each of them."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from coordinator.core import commits
+from coordinator.core.effects import Effect
+from coordinator.core.group_commit import GatheredMembers
+from coordinator.core.oracle import Oracle
+from coordinator.core.sources import steps
+from coordinator.core.sources.batches import PendingBatch
+from coordinator.core.sources.completions import (
+    BatchPrepared,
+    SourceMessage,
+    SourcePulled,
+)
+from coordinator.core.sources.effects import PrepareBatch
+from coordinator.core.sources.records import SourceRecord, put_source_record
+from coordinator.core.sources.running import RunningSource
+from coordinator.core.state import CoreState
+from coordinator.driver.sources import SourceEffects
+from storage.batch import WriteBatch
+from storage.stash import Write
+from storage.types import ShardId, Timestamp, Token
+from tests.resilience.sim.planted import Plant, Planted, assert_found
+
+
+def acknowledged_before_the_commit(patch: pytest.MonkeyPatch) -> None:
+    """What was read is taken for what is there."""
+    pulled = steps._pulled
+
+    def early(source: RunningSource, message: SourcePulled) -> list[Effect]:
+        effects = pulled(source, message)
+        source.read_to = message.batch.upto
+        return effects + steps._acknowledge(source)
+
+    patch.setattr(steps, "_pulled", early)
+
+
+def acknowledged_before_it_is_applied(patch: pytest.MonkeyPatch) -> None:
+    """The timestamp of a group of batches alone is applied with that of the next group."""
+    committed, apply = commits._group_committed, Oracle.apply_write
+
+    def late(core: CoreState, token: Token, now: Timestamp) -> list[Effect]:
+        group = core.groups.in_flight
+        assert group is not None, "it lands"
+        alone = all(isinstance(member, PendingBatch) for member in group.members)
+        with pytest.MonkeyPatch.context() as inner:
+            if alone:
+                inner.setattr(Oracle, "apply_write", lambda *_: None)
+            effects = committed(core, token, now)
+        if not alone:
+            apply(core.oracle, group.commit.ts)
+        return effects
+
+    patch.setattr(commits, "_group_committed", late)
+
+
+def position_in_a_second_transaction(patch: pytest.MonkeyPatch) -> None:
+    """The stash has a position one batch after its rows."""
+    before: dict[str, SourceRecord] = {}
+
+    def late(self: GatheredMembers, ts: Timestamp) -> Iterator[Write]:
+        for batch in self.fed:
+            name = batch.definition.feed_id
+            yield put_source_record(
+                batch.definition.oid, ts, before.get(name, SourceRecord({"offset": 0}))
+            )
+            before[name] = batch.record
+
+    patch.setattr(GatheredMembers, "_source_records", late)
+
+
+def started_from_what_was_acknowledged(patch: pytest.MonkeyPatch) -> None:
+    def start(source: RunningSource) -> Effect:
+        record = source.record
+        if record is not None:
+            record = replace(record, position={"offset": 0, **source.acknowledged})
+        return steps.StartSource(source.definition, source.attempt, record, source.fed)
+
+    patch.setattr(steps, "_start", start)
+
+
+def upstream_transaction_split(patch: pytest.MonkeyPatch) -> None:
+    """The rows of one table come with the next batch."""
+    prepare = SourceEffects._prepare
+    kept: dict[ShardId, WriteBatch] = {}
+
+    async def split(self: SourceEffects, effect: PrepareBatch) -> SourceMessage:
+        message = await prepare(self, effect)
+        assert isinstance(message, BatchPrepared), "nothing is refused here"
+        writes = dict(message.writes)
+        last = ShardId(max(table.shard for table in effect.tables))
+        held = kept.pop(last, None)
+        if last in writes:
+            kept[last] = writes.pop(last)
+        return replace(message, writes=writes if held is None else {**writes, last: held})
+
+    patch.setattr(SourceEffects, "_prepare", split)
+
+
+def older_attempt_accepted(patch: pytest.MonkeyPatch) -> None:
+    told = steps.source_reported
+
+    def any_attempt(core: CoreState, message: SourceMessage, now: Timestamp) -> list[Effect]:
+        source = core.sources.get(message.source)
+        attempt = message.attempt if source is None else source.attempt
+        return told(core, replace(message, attempt=attempt), now)
+
+    from coordinator.core import core
+
+    patch.setattr(core, "source_reported", any_attempt)
+
+
+def records_lost_with_a_batch(patch: pytest.MonkeyPatch) -> None:
+    """A batch that was not written is not read again."""
+    failed = steps._failed
+
+    def forgetful(
+        core: CoreState, source: RunningSource, message: steps.SourceFailed, now: Timestamp
+    ) -> list[Effect]:
+        if source.record is not None and source.stage is steps.BatchStage.COMMITTING:
+            source.record = replace(
+                source.record, position={"offset": source.record.position["offset"] + 1}
+            )
+        return failed(core, source, message, now)
+
+    patch.setattr(steps, "_failed", forgetful)
+
+
+@pytest.mark.parametrize(
+    ("plant", "weather"),
+    [
+        (acknowledged_before_the_commit, "calm"),
+        (acknowledged_before_it_is_applied, "calm"),
+        (position_in_a_second_transaction, "crashes"),
+        (started_from_what_was_acknowledged, "crashes"),
+        (upstream_transaction_split, "calm"),
+        (older_attempt_accepted, "calm"),
+        (records_lost_with_a_batch, "disks"),
+    ],
+    ids=[
+        "acknowledged before the commit",
+        "acknowledged before it is applied",
+        "position in a second transaction",
+        "started from what was acknowledged",
+        "upstream transaction split",
+        "older attempt accepted",
+        "records lost with a batch",
+    ],
+)
+def test_planted_in_sources(plant: Plant, weather: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch)
+    assert_found(Planted(plant, "sources", weather))

@@ -1,0 +1,191 @@
+"""The upstream of the simulation's source: a log of transactions, and readers that fail.
+
+    produce ──▶ log ──▶ ScriptedReader.read ──▶ the server
+                 ▲                                  │
+                 └── forgotten up to here ◀─ acknowledge
+
+It outlives the servers. What is acknowledged, it forgets: who reads there again has lost it. Each
+transaction is one of the history: it begins when it is produced, and ends when it is acknowledged.
+So the judges say whether every strict read that begins afterwards sees it (F3 of `core/sources`).
+
+INVARIANTS
+  U1  nothing is acknowledged that was not given, and nothing is read that is forgotten (F3, F4).
+  U2  a reader gives whole transactions, in their order, from where it was started (F6, F9).
+"""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from coordinator.driver.sources import MakeReader
+from ingest.reader import (
+    ChangeKind,
+    Position,
+    ReaderFailure,
+    ReadLimits,
+    SnapshotPart,
+    SourceBatch,
+    SourceProgress,
+    Upstream,
+    UpstreamChange,
+    UpstreamIdentity,
+    UpstreamTable,
+)
+from sql.catalog.objects import SourceDefinition
+from storage.errors import StorageError
+from tests.resilience.history.events import Add, Recorder
+
+OFFSET = "offset"
+IDENTITY: UpstreamIdentity = {"log": "1"}
+SCRIPTED = "scripted"
+"""The kind of upstream that a source of the simulation names."""
+
+Fault = Callable[[str], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class UpstreamTransaction:
+    """Values by table, and the process of the history that stands for it."""
+
+    values: Mapping[str, Sequence[int]]
+    process: int
+
+
+class ScriptedUpstream:
+    """See the module."""
+
+    def __init__(self, rng: random.Random, found: Callable[[str, str], None]) -> None:
+        self.random = rng
+        self.found = found
+        self.recorder: Recorder | None = None
+        self.log: list[UpstreamTransaction] = []
+        self.forgotten = 0
+        self.given = 0
+        self._drained: asyncio.Event | None = None
+
+    def produce(self, values: Mapping[str, Sequence[int]], process: int) -> None:
+        """A transaction commits upstream."""
+        assert self.recorder is not None, "a run records"
+        self.log.append(UpstreamTransaction(values, process))
+        adds = [Add(f"{name}_1", value) for name, many in values.items() for value in many]
+        self.recorder.invoke(process, *adds)
+
+    def acknowledge(self, upto: int) -> None:
+        """The server has it: who reads from now on sees it."""
+        assert self.recorder is not None, "a run records"
+        if upto > self.given:
+            self.found("acknowledged", f"{upto} was acknowledged, and {self.given} given")
+        for transaction in self.log[self.forgotten : upto]:
+            self.recorder.ok(transaction.process)
+        self.forgotten = max(self.forgotten, upto)
+        if self._drained is not None and self.forgotten == len(self.log):
+            self._drained.set()
+
+    async def is_drained(self, longest_s: float) -> bool:
+        """Whether everything is acknowledged, after some time."""
+        if self.forgotten < len(self.log):
+            self._drained = asyncio.Event()
+            try:
+                async with asyncio.timeout(longest_s):
+                    await self._drained.wait()
+            except TimeoutError:
+                return False
+        return self.forgotten == len(self.log)
+
+    def readers(self, fault: Fault, leads: Callable[[], bool]) -> MakeReader:
+        """The readers of a server whose calls `fault` delays, fails or never answers."""
+
+        def make(source: SourceDefinition) -> ScriptedReader:
+            assert source.connector == SCRIPTED, "the simulation has no other upstream"
+            return ScriptedReader(self, fault, leads)
+
+        return make
+
+
+class ScriptedReader:
+    """Implements SourceReader."""
+
+    def __init__(self, upstream: ScriptedUpstream, fault: Fault, leads: Callable[[], bool]) -> None:
+        self._upstream = upstream
+        self._fault = fault
+        self._leads = leads
+        self._next = 0
+        self._started = False
+        self._closed = False
+
+    async def inspect(self) -> Upstream:
+        """See SourceReader."""
+        await self._may_fail("before source.inspect")
+        return Upstream(IDENTITY, ())
+
+    async def prepare(self, _tables: Sequence[UpstreamTable]) -> SourceProgress:
+        """See SourceReader."""
+        await self._may_fail("before source.prepare")
+        return SourceProgress({OFFSET: 0}, IDENTITY)
+
+    async def snapshot(self) -> AsyncIterator[SnapshotPart]:
+        """Nothing is there before the log."""
+        nothing: tuple[SnapshotPart, ...] = ()
+        for each in nothing:
+            yield each
+
+    async def start(
+        self, progress: SourceProgress, _tables: Sequence[UpstreamTable]
+    ) -> UpstreamIdentity:
+        """See SourceReader."""
+        await self._may_fail("before source.start")
+        self._next, self._started = progress.position[OFFSET], True
+        self._check_not_forgotten()
+        return IDENTITY
+
+    async def read(self, limits: ReadLimits) -> SourceBatch:
+        """See SourceReader; sometimes it stalls."""
+        upstream, rng = self._upstream, self._upstream.random
+        if not self._started:
+            # An exception would only stall the source (F10).
+            upstream.found("contract", "a reader reads that nobody has started")
+        await self._may_fail("before source.read")
+        if rng.random() < 0.05:
+            await asyncio.sleep(rng.random() * 0.2)
+        elif self._next >= len(upstream.log):
+            await asyncio.sleep(min(limits.wait_ms / 1_000, rng.random() * 0.02))
+        end = min(len(upstream.log), self._next + rng.choice((1, 1, 2, 5)))
+        self._check_not_forgotten()
+        changes: dict[str, list[UpstreamChange]] = {}
+        for transaction in upstream.log[self._next : end]:
+            for name, values in transaction.values.items():
+                rows = [UpstreamChange(ChangeKind.INSERT, new=(1, 0, value)) for value in values]
+                changes.setdefault(name, []).extend(rows)
+        await self._may_fail("after source.read")
+        self._next = max(self._next, end)
+        upstream.given = max(upstream.given, self._next)
+        return SourceBatch({OFFSET: self._next}, changes)
+
+    def _check_not_forgotten(self) -> None:
+        """U1. A reader that is closed, or whose coordinator is deposed, may be behind."""
+        if self._next < self._upstream.forgotten and self._leads() and not self._closed:
+            self._upstream.found("lost", f"read at {self._next} of {self._upstream.forgotten}")
+
+    async def acknowledge(self, upto: Position) -> None:
+        """See SourceReader."""
+        await self._may_fail("before source.acknowledge")
+        self._upstream.acknowledge(upto[OFFSET])
+        await self._may_fail("after source.acknowledge")
+
+    async def newest(self) -> Position:
+        """See SourceReader."""
+        return {OFFSET: len(self._upstream.log)}
+
+    async def close(self) -> None:
+        """See SourceReader; a read that waits goes on, and nobody takes what it gives."""
+        self._closed = True
+
+    async def release(self) -> None:
+        """See SourceReader."""
+
+    async def _may_fail(self, place: str) -> None:
+        try:
+            await self._fault(place)
+        except StorageError as error:
+            raise ReaderFailure("08006", str(error)) from error

@@ -1,0 +1,119 @@
+"""Transcripts of sources: the effects that the core asks for, and in which order."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from coordinator.core.effects import CommitGroup, Effect
+from coordinator.core.messages import (
+    ChangeCatalog,
+    Message,
+    PutObject,
+    PutTable,
+    RemoveObject,
+    RemoveTable,
+    TransactionId,
+)
+from coordinator.core.sources.completions import (
+    BatchPrepared,
+    SourceAcknowledged,
+    SourceFailed,
+    SourcePulled,
+    SourceStarted,
+)
+from coordinator.core.sources.effects import (
+    AcknowledgeSource,
+    PrepareBatch,
+    PullSource,
+    StartSource,
+    StopSource,
+)
+from coordinator.core.sources.records import SOURCE_RECORDS
+from ingest.reader import ChangeKind, SourceBatch, UpstreamChange
+from sql.catalog.catalog import Table
+from sql.catalog.objects import Feed, SourceDefinition
+from storage.stash import Put
+from tests.support.transcript import run_transcript
+from tests.unit.core.test_core import TESTDATA, Story
+from tests.unit.core.validated import written
+
+SOURCE = SourceDefinition(30_000, "public", "s", connector="scripted")
+
+
+class SourceStory(Story):
+    """A core with one source `s`, which feeds table `a` once it is created."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.source = SOURCE
+        self.wanted = SourceBatch({})
+
+    def table(self, name: str) -> Table:
+        """`a` is fed."""
+        if name == "a" and name not in self.tables:
+            self.tables[name] = replace(super().table(name), feed=Feed(SOURCE.oid, "a"))
+        return super().table(name)
+
+    def message(self, command: str, names: list[str], arguments: dict[str, str]) -> Message | None:
+        attempt = int(arguments.get("attempt", "0"))
+        upto = {"offset": int(arguments.get("upto", "0"))}
+        match command:
+            case "define":
+                txn = TransactionId(int(names[0]))
+                tables = [PutTable(self.table(name)) for name in names[1:]]
+                return ChangeCatalog(txn, (PutObject(self.source), *tables))
+            case "pause" | "resume":
+                version = self.source.version + 1
+                self.source = replace(self.source, paused=command == "pause", version=version)
+                return ChangeCatalog(TransactionId(int(names[0])), (PutObject(self.source),))
+            case "drop_source":
+                gone = (RemoveTable(self.table("a")), RemoveObject(self.source))
+                return ChangeCatalog(TransactionId(int(names[0])), gone)
+            case "started":
+                return SourceStarted(SOURCE.oid, attempt, upto)
+            case "pulled":
+                values = [int(value) for value in arguments.get("rows", "").split(",") if value]
+                changes = [UpstreamChange(ChangeKind.INSERT, new=(value,)) for value in values]
+                batch = SourceBatch(upto, {"a": changes} if changes else {})
+                return SourcePulled(SOURCE.oid, attempt, batch)
+            case "prepared":
+                write = written(TransactionId(0), self.table("a"), arguments)
+                return BatchPrepared(SOURCE.oid, attempt, upto, {self.shard("a"): write.batch})
+            case "failed":
+                broken = "broken" in names
+                return SourceFailed(SOURCE.oid, attempt, "08006", "away", broken=broken)
+            case "acknowledged":
+                return SourceAcknowledged(SOURCE.oid, attempt, upto, "not" not in names)
+            case _:
+                return super().message(command, names, arguments)
+
+    def describe(self, effect: Effect) -> str:
+        match effect:
+            case StartSource(attempt=attempt, record=record):
+                where = "new" if record is None else f"after {record.position['offset']}"
+                return f"start source, attempt {attempt}, {where}"
+            case PullSource(attempt=attempt):
+                return f"pull, attempt {attempt}"
+            case PrepareBatch(attempt=attempt, batch=batch):
+                return f"prepare up to {batch.upto['offset']}, attempt {attempt}"
+            case AcknowledgeSource(upto=upto):
+                return f"acknowledge {upto['offset']}"
+            case StopSource(released=released):
+                return "stop source" + (" and release" if released else "")
+            case CommitGroup(commit=commit):
+                found = [r for r in commit.records if r.collection == SOURCE_RECORDS]
+                shown = [
+                    f"record {r.value.decode()}" if isinstance(r, Put) else "no record"
+                    for r in found
+                ]
+                return " ".join([super().describe(effect), *shown])
+            case _:
+                return super().describe(effect)
+
+
+@pytest.mark.parametrize(
+    "path", sorted((TESTDATA / "sources").glob("*.txt")), ids=lambda path: path.stem
+)
+def test_transcript(path: Path) -> None:
+    run_transcript(path, SourceStory().handle)

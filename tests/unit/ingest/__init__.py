@@ -1,0 +1,1 @@
+"""What brings records of other systems in."""
