@@ -25,7 +25,7 @@ from sql.types.sql_type import SqlType
 
 CACHED_TEXT_MAX = 16_384
 """Characters. Longer texts are seldom sent twice, and would fill the cache with literals."""
-TEXT_CHARACTERS_MAX = 1 << 19
+CACHED_TEXTS_MAX = 1 << 19
 """Characters of all statements of a cache. A tree or plan takes 50 to 100 bytes for each: larger,
 and a server that meets ever new statements grows by more than 50 MiB for each cache.
 """
@@ -36,10 +36,10 @@ class PlanCache:
 
     def __init__(self, *, entries_max: int = 1_000) -> None:
         self._statements: LruMapping[str, tuple[Statement, ...]] = LruMapping(
-            entries_max, TEXT_CHARACTERS_MAX
+            entries_max, CACHED_TEXTS_MAX
         )
         self._plans: LruMapping[tuple[object, ...], ParameterizedStatement] = LruMapping(
-            entries_max, TEXT_CHARACTERS_MAX
+            entries_max, CACHED_TEXTS_MAX
         )
         self.stored = StoredPlans(entries_max=entries_max)
 

@@ -1,7 +1,7 @@
 """Caches of plans are bounded by number and by size."""
 
 from coordinator.planning.lru_cache import LruMapping
-from coordinator.planning.plan_cache import CACHED_TEXT_MAX, TEXT_CHARACTERS_MAX, PlanCache
+from coordinator.planning.plan_cache import CACHED_TEXT_MAX, CACHED_TEXTS_MAX, PlanCache
 
 
 def test_the_oldest_entries_make_room() -> None:
@@ -32,4 +32,4 @@ def test_long_statements_do_not_fill_the_plan_cache() -> None:
     newest = reversed(list(zip(texts, trees, strict=True)))
     kept = [cache.parse(text) is tree for text, tree in newest]
     assert kept[0]
-    assert 0 < sum(kept) <= TEXT_CHARACTERS_MAX // (CACHED_TEXT_MAX - 20)
+    assert 0 < sum(kept) <= CACHED_TEXTS_MAX // (CACHED_TEXT_MAX - 20)
