@@ -60,9 +60,11 @@ class HttpRules:
             )
         if site not in (None, "same-origin", "none"):
             return 403, "another site asks"
-        own = (host or "").lower()
-        if origin is not None and origin.lower().partition("://")[2] != own:
+        scheme, _, asking = (origin or "").lower().partition("://")
+        if origin is not None and asking != (host or "").lower():
             return 403, "the Origin is another one"
+        if origin is not None and is_encrypted and scheme != "https":
+            return 403, "the Origin is not encrypted, so anybody may have made that page"
         if acts and origin is None:
             return 403, "the Origin is missing"
         return None

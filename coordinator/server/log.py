@@ -7,7 +7,8 @@ Records of sessions have further lines in the text format (DETAIL, STATEMENT ..)
 names that PostgreSQL's jsonlog has. Metrics: `coordinator/monitoring/`.
 
 INVARIANTS
-  G1  a line is whole: newlines in the logged text are escaped. In JSON a record is one line.
+  G1  a line is whole: control characters in the logged text are escaped. In JSON a record is one
+      line.
   G2  what may be a secret is hidden in everything that is written, tracebacks too.
 """
 
@@ -25,6 +26,16 @@ _TIME: Final = "%Y-%m-%dT%H:%M:%S"
 def _moment(record: logging.LogRecord) -> str:
     whole = time.strftime(_TIME, time.gmtime(record.created))
     return f"{whole}.{int(record.msecs):03d}Z"
+
+
+_ESCAPED: Final = {
+    **{code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0)) if code != ord("\t")},
+    ord("\n"): "\\n",
+    ord("\r"): "\\r",
+    0x2028: "\\u2028",
+    0x2029: "\\u2029",
+}
+"""Texts are anybody's: they must not look like other lines, nor command a terminal (G1)."""
 
 
 def _session_record(record: logging.LogRecord) -> SessionRecord | None:
@@ -58,7 +69,7 @@ class TextLines(logging.Formatter):
 
     def _line(self, record: logging.LogRecord, word: str, text: str) -> str:
         line = f"{_moment(record)} {word} {record.name} {text}"
-        return line.replace("\r", "\\r").replace("\n", "\\n")
+        return line.translate(_ESCAPED)
 
 
 def json_fields(record: logging.LogRecord) -> dict[str, object]:

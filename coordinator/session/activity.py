@@ -60,7 +60,8 @@ class Activity:
         self._runs = False
 
     def _wait(self) -> WaitEvent | None:
-        if not self._runs:
+        copy = self._transaction.progress.copy
+        if not self._runs or (copy is not None and copy.waits_for_client):
             return _WAITS_FOR_CLIENT
         return _COMMITS if self._transaction.committing else self._transaction.wait_event
 
@@ -69,7 +70,8 @@ class Activity:
         logged in as; `reads`: whether the client takes what it is sent.
         """
         shown = self._query.encode(errors="replace")[:QUERY_BYTES_MAX]
-        text = without_secrets(shown.decode(errors="ignore"))
+        is_cut = len(shown) == QUERY_BYTES_MAX
+        text = without_secrets(shown.decode(errors="ignore"), is_cut=is_cut)
         progress = self._transaction.progress
         copy = progress.copy
         return ObservedSession(
