@@ -39,7 +39,7 @@ _QUOTED: Final = re.compile(
     (?: ''[^']+'' | '(?:[^']|'')*'? | "[^"]*"? | \\['"].* )""",
     re.IGNORECASE | re.VERBOSE | re.DOTALL,
 )
-"""A literal, one inside of a literal, or one without its end. Behind an escaped quote all is hidden:
+"""A literal, one inside of a literal, one without its end. Behind an escaped quote all is hidden:
 where that ends depends on how often it was escaped (H1).
 """
 _DOLLARS: Final = re.compile(r"\$(?:[^\W\d]\w{0,62})?\$")

@@ -9,8 +9,8 @@ INVARIANTS
       only, which has a limit of its own.
   W3  one scrape at a time: what it reads on the loop is read once it is its turn, and the text is
       made in a thread of its own.
-  W4  what is no request is refused in one word, and is not logged: what it says, a token perhaps, is
-      nobody's, and its sender must not fill the log. Failures of the server's own are logged.
+  W4  what is no request is refused in one word, and is not logged: it may hold a token, and its
+      sender must not fill the log. Failures of the server's own are logged.
   W5  health is told to everybody, and tells no more than a word; metrics follow `HttpRules`.
 
 Not here: TLS, which a client may begin with (`server/http_tls.py`), and the page (`page.py`).

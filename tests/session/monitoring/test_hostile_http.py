@@ -94,7 +94,7 @@ def test_who_leaves_within_a_body_is_not_logged(
 ) -> None:
     async def ask(one: Listening) -> None:
         caplog.clear()
-        reader, writer = await asyncio.open_connection("127.0.0.1", one.port)
+        _, writer = await asyncio.open_connection("127.0.0.1", one.port)
         writer.write(LOGIN + b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n" + rest)
         assert (await one.get("/healthz")).status == 200  # it has come
         writer.close()
