@@ -65,12 +65,16 @@ def without_secrets(text: str, *, is_cut: bool = False) -> str:
     return _without_named_values(text)
 
 
-def without_secrets_of(message: str, statement: str) -> str:
-    """What an error says of a statement, without what is hidden in the statement itself."""
-    shown = without_secrets(statement)
-    message = without_secrets(message)
+def without_secrets_of(message: str, statement: str, *, is_cut: bool = False) -> str:
+    """What an error says of a statement, without what is hidden in the statement itself. `is_cut`:
+    the end of one of them is missing, so that something may be hidden there.
+    """
+    shown = without_secrets(statement, is_cut=is_cut)
+    message = without_secrets(message, is_cut=is_cut)
     first, last = message.find('"'), message.rfind('"')
-    if shown == statement or last <= first:
+    if is_cut and last == first:
+        last = len(message)
+    if first < 0 or last <= first or (shown == statement and not is_cut):
         return message
     if message[first + 1 : last] in shown:
         return message

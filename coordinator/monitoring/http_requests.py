@@ -18,7 +18,7 @@ class HttpRules:
     """See the module. `hosts`: names that the listener answers to."""
 
     def __init__(self, hosts: Collection[str], token: str | None) -> None:
-        self._hosts = {"localhost", *map(str.lower, hosts)}
+        self._hosts = {"localhost", *(_without_port(host).lower() for host in hosts)}
         self._token = None if token is None else token.encode()
         self._no_token = secrets.token_bytes(32)
 

@@ -44,7 +44,8 @@ def query_text(text: str) -> QueryText:
         shown = _without_literals(own)
         number = int.from_bytes(blake2b(shown.encode(errors="replace"), digest_size=8).digest())
     number = number - (1 << 64) if number & _SIGN else number
-    return QueryText(number or 1, without_secrets(shown)[:SHOWN_TEXT_MAX])
+    cut = without_secrets(shown[:SHOWN_TEXT_MAX], is_cut=len(shown) > SHOWN_TEXT_MAX)
+    return QueryText(number or 1, cut[:SHOWN_TEXT_MAX])
 
 
 def _without_literals(text: str) -> str:

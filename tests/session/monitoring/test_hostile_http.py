@@ -17,7 +17,7 @@ PIECE = b"a" * (64 << 10)
 
 def _while_listening(ask: Callable[[Listening], Awaitable[None]], token: str | None = None) -> None:
     async def run() -> None:
-        async with listening(token, hosts=("metrics.example",)) as one:
+        async with listening(token, hosts=("metrics.example", "Other.Example:99")) as one:
             await ask(one)
             answer = await one.get("/healthz")
             assert (answer.status, answer.text) == (200, "ready\n")
@@ -191,6 +191,7 @@ def test_a_page_of_somebody_else_reads_no_metrics() -> None:
             f"127.0.0.1:{one.port}": 200,
             "[::1]:1": 200,
             "metrics.example": 200,
+            "other.example:1": 200,
         }.items():
             answer = await one.get("/metrics", {"Host": host, "Origin": "http://evil.example"})
             assert answer.status == status, host

@@ -87,6 +87,10 @@ def test_a_message_tells_nothing_that_its_statement_hides() -> None:
     told = 'role "ann" already exists'
     assert without_secrets_of(told, "create role ann password 'hunter2'") == told
     assert without_secrets_of(message, "select 'hunter2") == message
+    # The password is in what was cut off of the statement, or the message's end was cut off.
+    assert without_secrets_of(message, "create role ann", is_cut=True) == hidden
+    begun = hidden.removesuffix('"')
+    assert without_secrets_of(message[:-3], statement[:-1], is_cut=True) == begun
 
 
 @pytest.mark.parametrize(
