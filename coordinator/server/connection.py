@@ -376,6 +376,10 @@ class Connection(asyncio.Protocol):
         if self._tls is not None:
             self._write_raw(self._tls.end())
         transport.close()
+        if transport.get_write_buffer_size():
+            # Who does not read would keep the socket, and what it was not sent.
+            patience_s = self._server.settings.slow_reader_timeout_s
+            asyncio.get_running_loop().call_later(patience_s, transport.abort)
 
     async def _admitted(self) -> tuple[Login, int] | None:
         """Who the client has proved to be, and its minor protocol version; None if it came for

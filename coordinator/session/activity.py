@@ -17,6 +17,9 @@ from storage.clock import Clock
 QUERY_BYTES_MAX: Final = 1023
 """Of a query's text, as `track_activity_query_size` says."""
 
+APPLICATION_BYTES_MAX: Final = 63
+"""Of application_name, which is ASCII, as PostgreSQL shows it of others."""
+
 _WAITS_FOR_CLIENT: Final = ("Client", "ClientRead")
 _WAITS_FOR_READER: Final = ("Client", "ClientWrite")
 _COMMITS: Final = ("IO", "WalSync")
@@ -78,7 +81,7 @@ class Activity:
             pid=self._identity.pid,
             database=self._identity.database,
             user=self._variables.get(SESSION_AUTHORIZATION),
-            application=self._variables.get("application_name"),
+            application=self._variables.get("application_name")[:APPLICATION_BYTES_MAX],
             address=address,
             port=self._identity.ports[0],
             started_at=self._started_at,
