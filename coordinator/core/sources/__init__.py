@@ -5,8 +5,9 @@
               └─ failed       └─────────────────────────────┘ committed and readable
 
 `records` has how far a source is read, as the stash has it. `batches` has the member of a group.
-`running` has the states of a source, and `steps` moves them; `observed` shows them. The readers of upstreams are effects
-(`effects`, `completions`), which the driver runs with those of package `ingest`.
+`running` has the states of a source, and `steps` moves them; `observed` shows them. The readers of
+upstreams are effects (`effects`, `completions`), which the driver runs with those of package
+`ingest`.
 
 INVARIANTS of a source
   F1  one record: its position, and the rows, errors and counters that the position stands for,
