@@ -271,8 +271,14 @@ METRICS: Final = (
         lambda s: s.counts.stash,
     ),
     MetricDefinition(
-        "meridian_upper_behind_seconds", "gauge", "seconds", "the clock minus the least upper",
+        "meridian_upper_behind_seconds", "gauge", "seconds",
+        "the clock minus the least upper, which stands while nobody commits",
         _upper_behind,
+    ),
+    MetricDefinition(
+        "meridian_commits_waiting", "gauge", "",
+        "commits that wait for their turn or for the stash",
+        lambda s: sum(t.commits_waiting for t in s.timelines if not t.timeline.manual),
     ),
     MetricDefinition(
         "meridian_tail_rows", "gauge", "", "rows in memory that are not in Delta tables yet",

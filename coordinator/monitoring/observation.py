@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Protocol
 
 from coordinator.core.observation import ObservedTimeline
-from coordinator.core.validation import ValidationCounts
 from coordinator.core.sources.observed import ObservedSource
+from coordinator.core.validation import ValidationCounts
 from coordinator.execution.context import Services
 from coordinator.execution.views.shown import view_state
 from coordinator.monitoring.health import Health, HealthState
