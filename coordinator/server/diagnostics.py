@@ -1,6 +1,6 @@
 """Answer `meridian doctor`: a thread of its own tells how a running server is.
 
-    doctor ── DIR/.doctor ──▶ thread ─▶ a JSON line a part: settings, stacks, log
+    doctor ── DIR/.s.doctor ─▶ thread ─▶ a JSON line a part: settings, stacks, log
                                  └── the loop, if it turns ─▶ health, metrics, troubles
 
 INVARIANTS
@@ -39,7 +39,7 @@ from coordinator.version import PRODUCT_VERSION
 
 log = logging.getLogger("meridian.doctor")
 
-DOCTOR_SOCKET: Final = ".doctor"
+DOCTOR_SOCKET: Final = ".s.doctor"
 """In the data directory."""
 LOOP_S: Final = 3.0
 """How long a loop that stands is waited for. Longer: a doctor waits longer, and knows no more."""
@@ -112,7 +112,7 @@ def find_troubles(serving: ObservedServing) -> Iterator[str]:
             if source.state in ("stalled", "paused", "broken"):
                 name = f"{source.definition.schema}.{source.definition.name}"
                 said = " ".join((source.code, source.reason, source.hint)).strip()
-                yield without_secrets(f"source {name} is {source.state}: {said}")
+                yield without_secrets(f"source {name} is {source.state}{said and ': '}{said}")
     for view in serving.views:
         if view.state == "behind":
             said = view.last_error or "no attempt has ended yet"
