@@ -1,7 +1,7 @@
 """Answer `meridian doctor`: a thread of its own tells how a running server is.
 
-    doctor ── DIR/.s.doctor ─▶ thread ─▶ a JSON line a part: settings, stacks, log
-                                 └── the loop, if it turns ─▶ health, metrics, troubles
+    doctor ── DIR/.s.doctor ─▶ thread ─▶ a JSON line a part: health, settings, stacks, log
+                                 └── the loop, if it turns ─▶ metrics, troubles
 
 INVARIANTS
   P1  it answers while the loop stands: what needs the loop comes last, and is waited for LOOP_S.
@@ -175,7 +175,7 @@ def _serve(listener: socket.socket, answers: "_Answers") -> None:
                 continue  # it has gone, or does not read
             except Exception:
                 # A task boundary: whoever asks next is answered.
-                log.exception("a part of the answer to meridian doctor has failed")
+                log.exception("an answer to meridian doctor has failed")
 
 
 def _may_ask(client: socket.socket) -> bool:
@@ -195,20 +195,25 @@ class _Answers:
         """All parts, each as soon as it is known (P1)."""
         parts: list[tuple[str, Callable[[], str]]] = [
             ("server", lambda: f"meridian {PRODUCT_VERSION}\npid {os.getpid()}\n"),
+            ("health", lambda: f"{self._observer.health.state.value}\n"),
             ("settings", lambda: shown_settings(self._settings)),
             ("log", lambda: "".join(f"{line}\n" for line in newest_lines())),
             ("stacks", lambda: _running_stacks(self._loop)),
         ]
         for name, make in parts:
-            _send(client, name, make())
-        observed = self._observed()
-        _send(client, "health", f"{observed.state.value}\n")
-        troubles = () if observed.serving is None else find_troubles(observed.serving)
-        _send(client, "troubles", "".join(f"{line}\n" for line in troubles))
-        # A server without the HTTP listener does not import it until here.
-        from coordinator.monitoring.metrics import rendered_metrics
-
-        _send(client, "metrics", rendered_metrics(observed).decode())
+            _send(client, name, make)
+        try:
+            observed = self._observed()
+        except TimeoutError:
+            _send(client, "loop", lambda: f"it has not turned for {LOOP_S:.0f} s\n")
+            return
+        except Exception:
+            # Ours: the doctor is told, as of a part that fails.
+            _send(client, "failure", traceback.format_exc)
+            return
+        if (serving := observed.serving) is not None:
+            _send(client, "troubles", lambda: "".join(f"{s}\n" for s in find_troubles(serving)))
+        _send(client, "metrics", lambda: _metrics(observed))
 
     def _observed(self) -> ObservedServer:
         """As the loop sees it. Raises TimeoutError if the loop stands."""
@@ -225,5 +230,17 @@ class _Answers:
         return found.result(LOOP_S)
 
 
-def _send(client: socket.socket, name: str, text: str) -> None:
+def _metrics(observed: ObservedServer) -> str:
+    # A server without the HTTP listener does not import it until here.
+    from coordinator.monitoring.metrics import rendered_metrics
+
+    return rendered_metrics(observed).decode()
+
+
+def _send(client: socket.socket, name: str, make: Callable[[], str]) -> None:
+    try:
+        text = make()
+    except Exception:
+        # What cannot be told is told, too, and the other parts are.
+        name, text = "failure", f"{name}: {traceback.format_exc()}"
     client.sendall(json.dumps([name, text]).encode() + b"\n")

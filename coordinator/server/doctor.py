@@ -59,6 +59,8 @@ _EXPLAINED: Final = {
     "process": "what the system says of the server's process and its threads",
     "server": "the running server's version",
     "health": "whether it leads and has recovered",
+    "loop": "whether the event loop, which serves everybody, stands",
+    "failure": "why a part of the server's answer failed",
     "troubles": "tables, sources and views that are not as they should be",
     "stacks": "where the server's threads and tasks are",
     "metrics": "what /metrics says",
@@ -126,6 +128,9 @@ def _look_at_server(gathered: _Gathered) -> None:
     if not root.is_dir():
         gathered.found(Rank.DOWN, f"there is no data directory {root}: is --data-dir right?")
         return
+    if not os.access(root, os.R_OK | os.X_OK):
+        gathered.found(Rank.DOWN, f"{root} cannot be read: run the doctor as the server's user")
+        return
     holder = _holder(root)
     if holder is None:
         gathered.found(Rank.DOWN, f"no server runs on the data directory {root}")
@@ -142,8 +147,10 @@ def _look_at_server(gathered: _Gathered) -> None:
         gathered.found(Rank.DOWN, f"process {holder} does not answer ({problem}): {said}")
     elif "stacks" not in parts:
         gathered.found(Rank.DOWN, "no thread of the server runs: process.txt says what they do")
-    elif "health" not in parts:
+    elif "loop" in parts:
         gathered.found(Rank.DOWN, "the event loop stands still: stacks.txt says where")
+    if "failure" in parts:
+        gathered.found(Rank.BROKEN, "a part of the server's answer failed: failure.txt says where")
 
 
 def _holder(root: Path) -> int | None:

@@ -196,7 +196,12 @@ def test_alerts_fire(tmp_path: Path) -> None:
     }
     expected = {"MeridianNobodyLeads", "MeridianDown", "MeridianInternalErrors"}
     expected |= {"MeridianManyConflicts", "MeridianSubscriberBehind", "MeridianSourceBroken"}
-    expected |= {"MeridianSourceStalled", "MeridianViewFails", "MeridianViewBehind", "MeridianUpperBehind"}
+    expected |= {
+        "MeridianSourceStalled",
+        "MeridianViewFails",
+        "MeridianViewBehind",
+        "MeridianUpperBehind",
+    }
     series = "".join(f"      - {{series: '{name}', values: '{v}'}}\n" for name, v in played.items())
     told = f"rule_files: ['{RULES}']\ntests:\n  - interval: 1m\n    input_series:\n{series}"
     told += "    promql_expr_test:\n"

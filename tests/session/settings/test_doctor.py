@@ -18,7 +18,7 @@ import psycopg
 import pytest
 
 from coordinator.config import Settings
-from coordinator.monitoring.health import Health
+from coordinator.monitoring.health import Health, HealthState
 from coordinator.monitoring.observation import ServerObserver
 from coordinator.server import diagnostics
 from coordinator.server.diagnostics import DOCTOR_SOCKET, answering_doctor
@@ -100,7 +100,7 @@ def test_a_server_that_runs(running: Meridian, tmp_path: Path) -> None:
         connection.execute("drop source s cascade")
     parts = told.parts
     assert list(parts) == [
-        *("report", "versions", "settings", "process", "server", "log", "stacks", "health"),
+        *("report", "versions", "settings", "process", "server", "health", "log", "stacks"),
         *("troubles", "metrics"),
     ]
     assert parts["health"] == "ready\n"
@@ -267,8 +267,47 @@ def test_a_loop_that_stands(
     told = unpacked(path, capsys.readouterr().out)
     assert told.findings[0] == "the event loop stands still: stacks.txt says where"
     assert "go_on.wait()" in told.parts["stacks"]
-    assert "health" not in told.parts
+    assert told.parts["health"] == "recovering\n"
+    assert "metrics" not in told.parts
     assert not (directory.root / DOCTOR_SOCKET).exists()
+
+
+def test_an_observation_that_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A bug of ours costs its own part, and is no loop that stands."""
+    settings = Settings(data_dir=str(tmp_path / "data"))
+    directory = DataDirectory.open(settings.data_path)
+    path = tmp_path / "a.tar.gz"
+
+    def broken(_observed: object) -> str:
+        raise ValueError("a bug: password=hunter2")
+
+    monkeypatch.setattr(diagnostics, "_metrics", broken)
+
+    async def serve() -> int:
+        observer = ServerObserver(Health())
+        observer.health.state = HealthState.READY
+        with answering_doctor(settings, directory.root, observer):
+            return await asyncio.to_thread(
+                doctor, settings, refused=None, log=None, output=str(path)
+            )
+
+    assert asyncio.run(serve()) == 0
+    directory.close()
+    told = unpacked(path, capsys.readouterr().out)
+    assert told.findings[0] == "a part of the server's answer failed: failure.txt says where"
+    assert "ValueError: a bug: password=<hidden>" in told.parts["failure"]
+
+
+def test_a_directory_of_another_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    path = tmp_path / "a.tar.gz"
+    assert doctor(Settings(data_dir=str(tmp_path)), refused=None, log=None, output=str(path)) == 0
+    told = unpacked(path, capsys.readouterr().out)
+    assert told.findings[0].endswith("cannot be read: run the doctor as the server's user")
 
 
 def test_a_server_that_recovers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -288,9 +327,7 @@ def test_a_server_that_recovers(tmp_path: Path, capsys: pytest.CaptureFixture[st
     directory.close()
 
 
-def test_a_process_that_does_not_answer(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_process_that_does_not_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     settings = Settings(data_dir=str(tmp_path / "data"))
     directory = DataDirectory.open(settings.data_path)
     path = tmp_path / "a.tar.gz"

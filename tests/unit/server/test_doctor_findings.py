@@ -102,7 +102,9 @@ def test_a_check_that_fails_tells_its_first_error() -> None:
     assert list(judge_check("orphan: x: y\nchecked 1 tables: ok\n", is_clean=True)) == []
     text = "orphan: a: b\nerror: t: part-1 is missing\nerror: u: c\nchecked 2 tables: 2 errors\n"
     (found,) = judge_check(text, is_clean=False)
-    assert found.text == "meridian check fails: error: t: part-1 is missing, and 1 more in check.txt"
+    assert (
+        found.text == "meridian check fails: error: t: part-1 is missing, and 1 more in check.txt"
+    )
     (found,) = judge_check("Traceback\n  x\nValueError: y\n", is_clean=False)
     assert found.text == "meridian check fails: ValueError: y"
     assert [*judge_check("", is_clean=False)]
