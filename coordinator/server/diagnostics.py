@@ -168,7 +168,7 @@ def _serve(listener: socket.socket, answers: "_Answers") -> None:
             return  # the block has ended
         with client:
             try:
-                if _may_ask(client):
+                if _user_of(client) in (0, os.geteuid()):  # P2
                     client.settimeout(ANSWER_S)
                     answers.send_to(client)
             except OSError:
@@ -178,9 +178,10 @@ def _serve(listener: socket.socket, answers: "_Answers") -> None:
                 log.exception("an answer to meridian doctor has failed")
 
 
-def _may_ask(client: socket.socket) -> bool:
+def _user_of(client: socket.socket) -> int:
     peer = client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size)
-    return _PEER.unpack(peer)[1] in (0, os.geteuid())
+    _, user, _ = _PEER.unpack(peer)
+    return int(user)
 
 
 class _Answers:

@@ -164,12 +164,24 @@ def test_its_socket_is_for_the_server_s_user(running: Meridian) -> None:
     assert found.st_uid == os.geteuid()
 
 
-def test_others_are_not_answered(monkeypatch: pytest.MonkeyPatch) -> None:
-    one, other = socket.socketpair(socket.AF_UNIX)
-    with one, other:
-        assert diagnostics._may_ask(one)
-        monkeypatch.setattr(os, "geteuid", lambda: 4_711)
-        assert diagnostics._may_ask(one) == (os.getuid() == 0)
+@pytest.mark.parametrize(("other", "is_told"), [(0, True), (1, False)])
+def test_others_are_not_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, other: int, is_told: bool
+) -> None:
+    one, peer = socket.socketpair(socket.AF_UNIX)
+    with one, peer:
+        assert diagnostics._user_of(one) == os.geteuid()
+    monkeypatch.setattr(diagnostics, "_user_of", lambda _client: os.geteuid() + other)
+
+    async def serve() -> bytes:
+        observer = ServerObserver(Health())
+        with answering_doctor(Settings(data_dir=str(tmp_path)), tmp_path, observer):
+            reader, writer = await asyncio.open_unix_connection(tmp_path / DOCTOR_SOCKET)
+            told = await reader.read()
+            writer.close()
+            return told
+
+    assert (asyncio.run(serve()) != b"") == is_told
 
 
 # --- no server ------------------------------------------------------------------------------------
