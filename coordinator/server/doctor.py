@@ -2,7 +2,7 @@
 
     settings ─▶ who holds the data directory? ─┬─ a server ─▶ it answers (`diagnostics.py`), /proc
                                                └─ nobody ─▶ `meridian check`
-    all of it ─▶ findings (`doctor_findings.py`) ─▶ report.txt ─▶ FILE.tar.gz
+    all of it ─▶ findings (`doctor_findings.py`) ─▶ report ─▶ FILE.tar.gz
 
 INVARIANTS
   X1  nothing but the archive is changed, and no file is overwritten by it.
@@ -46,11 +46,11 @@ from coordinator.server.doctor_findings import (
 from coordinator.server.open_storage import local_path
 from coordinator.version import PRODUCT_VERSION
 
-ANSWER_S: Final = 15.0
+DOCTOR_PATIENCE_S: Final = 15.0
 """For a server to answer. Longer: a doctor of a server that stands still waits longer."""
 LOG_BYTES: Final = 1 << 20
 """Of a log file, so much from its end."""
-THREADS_MAX: Final = 500
+_THREADS_MAX: Final = 500
 
 _EXPLAINED: Final = {
     "report": "this page",
@@ -174,11 +174,11 @@ def _ask(root: Path) -> tuple[Mapping[str, str], str | None]:
     """The parts that the server tells, and why it tells none."""
     directory = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     received = bytearray()
-    latest = time.monotonic() + ANSWER_S
+    latest = time.monotonic() + DOCTOR_PATIENCE_S
     problem = None
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
         try:
-            asking.settimeout(ANSWER_S)
+            asking.settimeout(DOCTOR_PATIENCE_S)
             asking.connect(f"/proc/self/fd/{directory}/{DOCTOR_SOCKET}")
             while time.monotonic() < latest and (data := asking.recv(1 << 16)):
                 received += data
@@ -209,7 +209,7 @@ def _process(pid: int) -> str:
         lines.append(f"open files: {len(os.listdir(place / 'fd'))}")
     with suppress(OSError):
         lines += (place / "limits").read_text().splitlines()
-    for task in sorted((place / "task").iterdir())[:THREADS_MAX]:
+    for task in sorted((place / "task").iterdir())[:_THREADS_MAX]:
         waits = ""
         with suppress(OSError):
             waits = (task / "wchan").read_text()

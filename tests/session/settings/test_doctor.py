@@ -138,7 +138,7 @@ def test_a_server_that_is_stopped_by_a_signal(running: Meridian, tmp_path: Path)
 def unpacked_by_thread(data: Path, place: Path) -> Told:
     """Without the patience that a person has."""
     code = (
-        "import coordinator.server.doctor as d, sys; d.ANSWER_S = 0.5;"
+        "import coordinator.server.doctor as d, sys; d.DOCTOR_PATIENCE_S = 0.5;"
         "from coordinator.config import Settings;"
         "d.doctor(Settings(data_dir=sys.argv[1]), refused=None, log=None, output=sys.argv[2])"
     )
