@@ -86,7 +86,8 @@ def _running_stacks(loop: asyncio.AbstractEventLoop) -> str:
     """Where each thread is, and each task of the loop."""
     names = {thread.ident: thread.name for thread in threading.enumerate()}
     parts: list[str] = []
-    for ident, frame in sys._current_frames().items():
+    frames = sys._current_frames()  # pyright: ignore[reportPrivateUsage]
+    for ident, frame in frames.items():
         stack = "".join(traceback.format_stack(frame))
         parts.append(f"thread {names.get(ident, ident)}\n{stack}")
     return "\n".join((*parts, *_tasks(loop)))
