@@ -1,6 +1,6 @@
 """The command line and the composition root: the one place that chooses implementations.
 
-    meridian serve | check | passwd | version
+    meridian serve | check | doctor | passwd | version
 
     Settings ─▶ ports ─▶ data directory (lock) ─▶ stash, store ─▶ recover ─▶ Driver ─┐
                                         Server ◀─ Services ◀─────────────────────────┤
@@ -37,6 +37,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _version()
         case "check":
             return _check(given)
+        case "doctor":
+            return _doctor(given)
         case "passwd":
             return _passwd(given)
         case _:
@@ -69,11 +71,28 @@ def _parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     check = commands.add_parser("check", help="verify data that is not being served")
     _add_places(check)
+    doctor = commands.add_parser(
+        "doctor", help="say what is wrong first, and pack what helpers ask for into one archive"
+    )
+    _add_doctor_options(doctor)
     passwd = commands.add_parser("passwd", help="set a role's password while no server runs")
     passwd.add_argument("name", metavar="NAME", help="the role; meridian is the first superuser")
     _add_places(passwd)
     commands.add_parser("version", help="print the version")
     return parser
+
+
+def _add_doctor_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--data-dir", metavar="DIR", help="default ./data")
+    command.add_argument("--stash", metavar="URL", help="default: inside the data directory")
+    command.add_argument("--warehouse", metavar="URL", help="default: inside the data directory")
+    command.add_argument("--config", metavar="FILE", help="the file that the server has")
+    command.add_argument(
+        "--set", metavar="NAME=VALUE", action="append", default=[], dest="sets",
+        help="a setting that the server has; may be repeated",
+    )  # fmt: skip
+    command.add_argument("--log", metavar="FILE", help="the server's log, if it goes into a file")
+    command.add_argument("--output", metavar="FILE", help="default: in this directory, by the time")
 
 
 def _add_places(command: argparse.ArgumentParser) -> None:
@@ -88,7 +107,9 @@ def _version() -> int:
 
 
 def _settings(given: argparse.Namespace) -> Settings:
-    flags = {name: getattr(given, name) for name in _OPTIONS if getattr(given, name) is not None}
+    flags = {
+        name: getattr(given, name) for name in _OPTIONS if getattr(given, name, None) is not None
+    }
     return load(flags=flags, sets=given.sets, environment=os.environ)
 
 
@@ -120,6 +141,18 @@ def _check(given: argparse.Namespace) -> int:
     from coordinator.server.check import check
 
     return check(settings)
+
+
+def _doctor(given: argparse.Namespace) -> int:
+    from coordinator.server.doctor import doctor
+
+    refused = None
+    try:
+        settings = _settings(given)
+    except SettingsError as error:
+        refused = str(error)
+        settings = Settings(**({"data_dir": given.data_dir} if given.data_dir else {}))
+    return doctor(settings, refused=refused, log=given.log, output=given.output)
 
 
 def _passwd(given: argparse.Namespace) -> int:

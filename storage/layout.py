@@ -4,7 +4,7 @@
         lock         held as long as somebody serves it
         stash.db     the stash (with its log and its own lock beside it)
         warehouse/   tables, one directory each: what Delta readers open
-        tmp/         scratch of this process; emptied at every start
+        tmp/         scratch of the server; emptied at every start
 
 INVARIANTS
   G1  nothing below is read or changed before the lock is held.
@@ -44,7 +44,7 @@ class DataDirectory:
 
     @classmethod
     def open(cls, root: Path, *, make: bool = True) -> "DataDirectory":
-        """Lock the directory and lay it out; without `make` it must exist already.
+        """Lock the directory and lay it out; without `make` it must exist, and stays as it is.
 
         Raises Locked, or Determinate with a line that tells what to mend.
         """
@@ -54,9 +54,10 @@ class DataDirectory:
         _refuse_unusable(root)
         directory = cls(root, DirectoryLock.take(root / "lock"))
         try:
-            _make(directory.warehouse)
-            shutil.rmtree(directory.scratch, ignore_errors=True)
-            _make(directory.scratch)
+            if make:
+                _make(directory.warehouse)
+                shutil.rmtree(directory.scratch, ignore_errors=True)
+                _make(directory.scratch)
         except BaseException:
             directory.close()
             raise

@@ -201,7 +201,7 @@ class Core:
             self._state.holds,
             self._state.shards,
             self._state.transactions,
-            self._state.groups.counts,
+            self._state.groups,
             self._state.locks,
             self._state.subscriptions,
             self._state.sources,

@@ -156,6 +156,11 @@ class GroupCommit:
         """The group that holds what its members change: in flight, or about to be again (G4)."""
         return self._in_flight or self._passed
 
+    @property
+    def waiting(self) -> int:
+        """Commits that nobody has been told of yet: in the queue, and in flight."""
+        return len(self._queue) + (0 if self._in_flight is None else len(self._in_flight.members))
+
     def __len__(self) -> int:
         return len(self._queue)
 

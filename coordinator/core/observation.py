@@ -10,6 +10,7 @@ from typing import Final
 
 from coordinator.core.change_streams.steps import SubscriptionId
 from coordinator.core.change_streams.subscriptions import Subscription, Subscriptions
+from coordinator.core.group_commit import GroupCommit
 from coordinator.core.locking.lock_table import LockTable
 from coordinator.core.locking.modes import LockMode, LockTag
 from coordinator.core.messages import ConnectionId, TransactionId
@@ -122,6 +123,8 @@ class ObservedTimeline:
     """Requests for locks that had to wait, since the start."""
     subscriptions: tuple[ObservedSubscription, ...] = ()
     sources: tuple[ObservedSource, ...] = ()
+    commits_waiting: int = 0
+    """Commits that wait for their turn or for the stash."""
     clock: ClockState = field(default_factory=ClockState)
     """The driver's, which it feeds the core's time from."""
     flushing: bool = False
@@ -152,7 +155,7 @@ def observed_timeline(
     holds: ReadHolds,
     shards: Mapping[ShardId, ShardState],
     transactions: Mapping[TransactionId, Transaction],
-    counts: ValidationCounts,
+    groups: GroupCommit,
     locks: LockTable,
     subscriptions: Subscriptions,
     sources: RunningSources,
@@ -174,11 +177,12 @@ def observed_timeline(
         ),
         (*_holds(holds, transactions), *_subscriptions_holds(subscriptions)),
         tuple(_transaction(transactions[txn]) for txn in sorted(transactions)),
-        replace(counts),
+        replace(groups.counts),
         tuple(_locks(locks)),
         locks.waits,
         tuple(map(_subscription, subscriptions)),
         observed_sources(sources),
+        commits_waiting=groups.waiting,
         flushing=flushing,
         maintaining=None if job is None else ObservedMaintenance(*job),
     )

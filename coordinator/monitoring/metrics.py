@@ -27,6 +27,9 @@ from prometheus_client.exposition import generate_latest
 from prometheus_client.registry import Collector
 
 from coordinator.core.observation import HOLD_KINDS, ObservedShard
+from coordinator.core.sources.observed import ObservedSource
+from coordinator.core.sources.running import SourceState
+from coordinator.execution.views.shown import VIEW_STATES
 from coordinator.memory_account import MemoryOwner
 from coordinator.monitoring.health import HealthState
 from coordinator.monitoring.observation import ObservedServer, ObservedServing
@@ -157,6 +160,41 @@ def _fenced(serving: ObservedServing) -> Mapping[str, float]:
     return found
 
 
+def _sources(serving: ObservedServing) -> Iterator[tuple[ObservedSource, float]]:
+    """Each with the seconds that it has been in its state."""
+    for line in serving.timelines:
+        for source in line.sources:
+            yield source, max(0, serving.now - source.since) / _US
+
+
+def _sources_by_state(serving: ObservedServing) -> Mapping[str, float]:
+    found: dict[str, float] = {state.value: 0 for state in SourceState}
+    for source, _ in _sources(serving):
+        found[source.state] += 1
+    return found
+
+
+SOURCE_STOPS: Final = (SourceState.STALLED.value, SourceState.PAUSED.value,
+                       SourceState.BROKEN.value)  # fmt: skip
+"""States in which a source brings nothing. How far a source that runs is behind its upstream, no
+reader tells."""
+
+
+def _source_stop_age(serving: ObservedServing) -> Mapping[str, float]:
+    found: dict[str, float] = dict.fromkeys(SOURCE_STOPS, 0)
+    for source, seconds in _sources(serving):
+        if source.state in found:
+            found[source.state] = max(found[source.state], seconds)
+    return found
+
+
+def _views_by_state(serving: ObservedServing) -> Mapping[str, float]:
+    found: dict[str, float] = dict.fromkeys(VIEW_STATES, 0)
+    for view in serving.views:
+        found[view.state] += 1
+    return found
+
+
 def _jvm_resident(serving: ObservedServing) -> float:
     """Of its process; 0 if there is none."""
     try:
@@ -233,8 +271,14 @@ METRICS: Final = (
         lambda s: s.counts.stash,
     ),
     MetricDefinition(
-        "meridian_upper_behind_seconds", "gauge", "seconds", "the clock minus the least upper",
+        "meridian_upper_behind_seconds", "gauge", "seconds",
+        "the clock minus the least upper, which stands while nobody commits",
         _upper_behind,
+    ),
+    MetricDefinition(
+        "meridian_commits_waiting", "gauge", "",
+        "commits that wait for their turn or for the stash",
+        lambda s: sum(t.commits_waiting for t in s.timelines if not t.timeline.manual),
     ),
     MetricDefinition(
         "meridian_tail_rows", "gauge", "", "rows in memory that are not in Delta tables yet",
@@ -285,6 +329,37 @@ METRICS: Final = (
     MetricDefinition(
         "meridian_subscription_rows_total", "counter", "", "rows that subscribers were told",
         lambda s: s.counts.followed_rows,
+    ),
+    MetricDefinition(
+        "meridian_sources", "gauge", "", "sources, by state",
+        _sources_by_state, "state", tuple(state.value for state in SourceState),
+    ),
+    MetricDefinition(
+        "meridian_source_stop_seconds", "gauge", "seconds",
+        "for how long a source has been stalled, paused or broken; the longest",
+        _source_stop_age, "state", SOURCE_STOPS,
+    ),
+    MetricDefinition(
+        "meridian_source_rows_total", "counter", "",
+        "rows that sources have brought, also before the start", lambda s: s.source_rows,
+    ),
+    MetricDefinition(
+        "meridian_source_errors_total", "counter", "",
+        "records that no column could take, also before the start", lambda s: s.source_errors,
+    ),
+    MetricDefinition(
+        "meridian_views", "gauge", "", "materialized views, by state",
+        _views_by_state, "state", VIEW_STATES,
+    ),
+    MetricDefinition(
+        "meridian_view_behind_seconds", "gauge", "seconds",
+        "for how long a view that follows its inputs has been behind; the longest",
+        lambda s: max((v.behind_s for v in s.views if v.state == "behind"), default=0),
+    ),
+    MetricDefinition(
+        "meridian_failing_views", "gauge", "",
+        "views that are behind, and whose last attempt failed with an error",
+        lambda s: sum(v.state == "behind" and v.has_failed for v in s.views),
     ),
     MetricDefinition(
         "meridian_clock_jumps_total", "counter", "", "jumps of the clock that were not believed",

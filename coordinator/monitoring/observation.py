@@ -8,14 +8,17 @@ INVARIANTS
   S2  a server that does not serve yet has nothing but its health.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import asyncio
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 from coordinator.core.observation import ObservedTimeline
+from coordinator.core.sources.observed import ObservedSource
 from coordinator.core.validation import ValidationCounts
 from coordinator.execution.context import Services
+from coordinator.execution.views.shown import view_state
 from coordinator.monitoring.health import Health, HealthState
 from coordinator.monitoring.page_sessions import PageSessions
 from coordinator.pgcatalog.activity import ObservedSession
@@ -78,6 +81,38 @@ class ObservedCounts:
 
 
 @dataclass(frozen=True, slots=True)
+class ObservedView:
+    """A materialized view. `behind_s`: for how long it has been behind."""
+
+    name: str
+    state: str
+    behind_s: float = 0.0
+    has_failed: bool = False
+    """Whether the last try to bring it up to date has failed."""
+    last_error: str | None = None
+    tried: int = 0
+    attached: int = 0
+
+
+@dataclass(slots=True)
+class SourceTotals:
+    """What sources have brought, also those that were dropped since: it never goes back."""
+
+    rows: int = 0
+    errors: int = 0
+    _seen: dict[int, tuple[int, int]] = field(default_factory=dict[int, tuple[int, int]])
+
+    def add(self, sources: Sequence[ObservedSource]) -> None:
+        """These are all that there are now."""
+        now = {s.definition.oid: (sum(s.rows.values()), s.errors) for s in sources}
+        for oid, (rows, errors) in now.items():
+            before = self._seen.get(oid, (0, 0))
+            self.rows += max(0, rows - before[0])
+            self.errors += max(0, errors - before[1])
+        self._seen = now
+
+
+@dataclass(frozen=True, slots=True)
 class ObservedServing:
     """A server that serves, at one moment; `now` in microseconds."""
 
@@ -94,6 +129,11 @@ class ObservedServing:
     longest_stall_s: float
     lag_s: float
     jvm: ObservedJvm
+    source_rows: int
+    """Of all sources that there have been."""
+    source_errors: int
+    """The same."""
+    views: Sequence[ObservedView]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +167,7 @@ class ServerObserver:
         default_factory=dict[str, tuple[ValidationCounts, int]]
     )
     """By timeline, also of those that were dropped since: counters never go back."""
+    _sources: SourceTotals = field(default_factory=SourceTotals)
 
     def observe(self) -> ObservedServer:
         """The server at this moment; on the loop (S1)."""
@@ -136,6 +177,7 @@ class ServerObserver:
         services = served.services
         timelines = services.coordination.observe()
         self._last.update({t.timeline.place: (t.conflicts, t.lock_waits) for t in timelines})
+        self._sources.add([source for line in timelines for source in line.sources])
         sessions = services.sessions
         serving = ObservedServing(
             now=services.clock.now(),
@@ -149,6 +191,9 @@ class ServerObserver:
             longest_stall_s=served.loop.stalls.longest_s,
             lag_s=served.loop.lag_s,
             jvm=served.jvm(),
+            source_rows=self._sources.rows,
+            source_errors=self._sources.errors,
+            views=tuple(_views(services, asyncio.get_running_loop().time())),
         )
         return ObservedServer(self.health.state, served.scratch, serving)
 
@@ -165,6 +210,17 @@ def _sum(counts: Sequence[ValidationCounts]) -> ValidationCounts:
         total.committed += one.committed
         total.groups += one.groups
     return total
+
+
+def _views(services: Services, now: float) -> Iterator[ObservedView]:
+    catalog = services.coordination.newest_catalog
+    for oid, table in catalog.named_tables.materialized.items():
+        known = services.catch_up.of(oid)
+        since = now if known.behind_since is None else known.behind_since
+        yield ObservedView(
+            table.qualified, view_state(catalog, table), now - since, known.has_failed,
+            known.last_error, known.tried, known.attached,
+        )  # fmt: skip
 
 
 def _counts(services: Services) -> ObservedCounts:

@@ -1,7 +1,8 @@
 """Open the HTTP listener of a server, if its settings ask for one, from its start to its end.
 
 INVARIANTS
-  H1  a server without `http_listen` imports neither aiohttp nor prometheus_client.
+  H1  a server without `http_listen` does not import aiohttp, and not prometheus_client before
+      `meridian doctor` asks.
 """
 
 import asyncio

@@ -11,18 +11,25 @@ INVARIANTS
       line.
   G2  what may be a secret is hidden in everything that is written, tracebacks too.
   G3  a text has LOGGED_TEXT_MAX characters at most: this runs on the loop, and texts are anybody's.
+  G4  the newest records are kept as they were written, bounded in number and length.
 """
 
 import logging
 import sys
 import time
-from typing import Final
+from collections import deque
+from collections.abc import Sequence
+from typing import Final, TextIO
 
 from coordinator.hidden_secrets import without_secrets, without_secrets_of
 from coordinator.session_records import SESSION_RECORD, SessionRecord
 
 LOGGED_TEXT_MAX: Final = 100_000
 """Characters. Larger: a long statement that fails holds up all sessions for longer."""
+_KEPT_RECORDS: Final = 1_000
+"""For `meridian doctor`. Larger: more memory, a longer look back."""
+_KEPT_CHARACTERS: Final = 1_000
+"""Of each of them."""
 
 _TIME: Final = "%Y-%m-%dT%H:%M:%S"
 
@@ -124,9 +131,29 @@ def _json_formatter() -> logging.Formatter:
     return JsonLines(json_ensure_ascii=False)
 
 
+class _KeepingHandler(logging.StreamHandler[TextIO]):
+    """Writes records, and keeps the newest (G3)."""
+
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__(stream)
+        self.kept: deque[str] = deque(maxlen=_KEPT_RECORDS)
+
+    def format(self, record: logging.LogRecord) -> str:
+        """See logging.Handler."""
+        text = super().format(record)
+        self.kept.append(text[:_KEPT_CHARACTERS])
+        return text
+
+
+def newest_lines() -> Sequence[str]:
+    """What this process has logged last, without secrets (G2)."""
+    kept = [one.kept for one in logging.getLogger().handlers if isinstance(one, _KeepingHandler)]
+    return [line for each in kept for text in each.copy() for line in text.splitlines()]
+
+
 def start_logging(level: str, form: str = "text") -> None:
     """Log to stderr from now on. `form`: `text` or `json`."""
-    handler = logging.StreamHandler(sys.stderr)
+    handler = _KeepingHandler(sys.stderr)
     handler.setFormatter(_json_formatter() if form == "json" else TextLines())
     root = logging.getLogger()
     root.handlers[:] = [handler]

@@ -53,6 +53,7 @@ from coordinator.monitoring.health import HealthState
 from coordinator.monitoring.observation import ServedParts, ServerObserver
 from coordinator.planning.plan_cache import PlanCache
 from coordinator.server.connection import Connection
+from coordinator.server.diagnostics import answering_doctor
 from coordinator.server.engines import LateEngine, observed_jvm, open_engines, read_columns
 from coordinator.server.first_password import take_first_password
 from coordinator.server.http_listening import http_listening
@@ -213,14 +214,15 @@ async def _recover_and_run(
     gc.disable()
     try:
         await server.bind_socket()
-        clock = DoubtingClock(SystemClock(), BootClock(), int(settings.clock_jump_max_s * 1e6))
-        timelines = await recover_timelines(
-            storage.stash, storage.store, clock, CoreSettings(), schema_of,
-            counters=server.counters,
-        )  # fmt: skip
-        await storage.taken_over()
-        services = build_services(settings, storage, timelines, clock)
-        return await _run(server, services, timelines, storage, observer, signals)
+        with answering_doctor(settings, storage.directory.root, observer):
+            clock = DoubtingClock(SystemClock(), BootClock(), int(settings.clock_jump_max_s * 1e6))
+            timelines = await recover_timelines(
+                storage.stash, storage.store, clock, CoreSettings(), schema_of,
+                counters=server.counters,
+            )  # fmt: skip
+            await storage.taken_over()
+            services = build_services(settings, storage, timelines, clock)
+            return await _run(server, services, timelines, storage, observer, signals)
     finally:
         observer.health.state = HealthState.STOPPING
         server.close_listeners()

@@ -88,7 +88,7 @@ class ViewCatchUp:
             if self._stopped or known.due is None or known.due > loop.time():
                 continue
             known.tried += 1
-            known.last_error = await self._try(oid)
+            known.last_error, known.has_failed = await self._try(oid)
             # An exact view is found so by the next look, which the commit wakes.
             known.due = loop.time() + known.pause
             known.pause = min(2 * known.pause, LONGEST_PAUSE_S)
@@ -109,29 +109,30 @@ class ViewCatchUp:
                 if view.due is not None or not view.attached_at:
                     view.due, view.attached_at = None, now
                     view.attached += 1
-                    view.last_error = None
+                    view.last_error, view.has_failed, view.behind_since = None, False, None
                     self._log.told()
             elif view.due is None:
                 if now - view.attached_at > CALM_S:
                     view.pause = FIRST_PAUSE_S
                 view.due = now + view.pause
+                view.behind_since = now
         return [oid for oid in known if oid not in catalog.exact_views]
 
-    async def _try(self, oid: int) -> str | None:
-        """Compute and attach one view; why not, otherwise (C4)."""
+    async def _try(self, oid: int) -> tuple[str | None, bool]:
+        """Compute and attach one view; why not, otherwise, and whether it has failed (C4)."""
         try:
             await self._attach(oid)
         except (LockBlocks, StatementRestart):
-            return "the view is locked"
+            return "the view is locked", False
         except RequestRefused as refused:
-            return f"{refused.sqlstate}: {refused}"
+            return f"{refused.sqlstate}: {refused}", not refused.sqlstate.startswith("40")
         except SqlError as error:
-            return f"{error.sqlstate}: {error}"
+            return f"{error.sqlstate}: {error}", not error.sqlstate.startswith("40")
         except Exception as error:
             # A task boundary: the next try, and all other views, go on.
             log.exception("catch-up of a materialized view has failed")
-            return f"XX000: {type(error).__name__}"
-        return None
+            return f"XX000: {type(error).__name__}", True
+        return None, False
 
     async def _attach(self, oid: int) -> None:
         # A server starts without it.

@@ -17,6 +17,11 @@ class ViewAttempts:
     attached: int = 0
     last_error: str | None = None
     """Why the last try has not attached it; None: it has."""
+    behind_since: float | None = None
+    """When it was found behind; None while it is exact."""
+    has_failed: bool = False
+    """Whether the last try ended with an error that another try may not be without: no lock that
+    somebody holds, no input that was written to meanwhile."""
 
 
 @dataclass(slots=True)

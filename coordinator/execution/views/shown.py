@@ -1,6 +1,7 @@
 """The rows of `meridian.materialized_views`: what each view is, and what catch-up has tried."""
 
 from collections.abc import Iterator
+from typing import Final
 
 from coordinator.execution.views.attempts import CatchUpLog
 from sql.catalog.catalog import Catalog, Table
@@ -8,6 +9,9 @@ from sql.catalog.view_reads import REFRESHES
 from sql.types.sql_type import Value
 
 _MANUAL, _ON_COMMIT = REFRESHES
+
+VIEW_STATES: Final = ("not populated", "stored", "exact", "behind")
+"""All that `state` may be."""
 
 
 def view_rows(catalog: Catalog, log: CatchUpLog) -> Iterator[tuple[Value, ...]]:
@@ -20,7 +24,7 @@ def view_rows(catalog: Catalog, log: CatchUpLog) -> Iterator[tuple[Value, ...]]:
             table.schema,
             table.name,
             _ON_COMMIT if on_commit else _MANUAL,
-            _state(catalog, table),
+            view_state(catalog, table),
             computed_at,
             computed_at,
             None if exact is None else _names(catalog, exact.inputs),
@@ -30,7 +34,8 @@ def view_rows(catalog: Catalog, log: CatchUpLog) -> Iterator[tuple[Value, ...]]:
         )
 
 
-def _state(catalog: Catalog, table: Table) -> str:
+def view_state(catalog: Catalog, table: Table) -> str:
+    """Of a materialized view: one of VIEW_STATES."""
     query = table.query
     assert query is not None, "it is a materialized view"
     if not query.is_populated:

@@ -182,9 +182,26 @@ def test_alerts_fire(tmp_path: Path) -> None:
         'meridian_conflicts_total{instance="one",by="row"}': "0+600x20",
         'meridian_commits_total{instance="one"}': "0+60x20",
         'meridian_subscription_lag_seconds{instance="one"}': "700x20",
+        'meridian_commits_waiting{instance="one"}': "3x20",
+        'meridian_upper_behind_seconds{instance="one"}': "0+60x20",
+        # An idle server has an old upper, and one that is busy has commits that wait.
+        'meridian_commits_waiting{instance="two"}': "0x20",
+        'meridian_upper_behind_seconds{instance="two"}': "0+60x20",
+        'meridian_commits_waiting{instance="three"}': "3x20",
+        'meridian_upper_behind_seconds{instance="three"}': "1x20",
+        'meridian_sources{instance="one",state="broken"}': "1x20",
+        'meridian_source_stop_seconds{instance="one",state="stalled"}': "500+60x20",
+        'meridian_view_behind_seconds{instance="one"}': "800+60x20",
+        'meridian_failing_views{instance="one"}': "1x20",
     }
     expected = {"MeridianNobodyLeads", "MeridianDown", "MeridianInternalErrors"}
-    expected |= {"MeridianManyConflicts", "MeridianSubscriberBehind"}
+    expected |= {"MeridianManyConflicts", "MeridianSubscriberBehind", "MeridianSourceBroken"}
+    expected |= {
+        "MeridianSourceStalled",
+        "MeridianViewFails",
+        "MeridianViewBehind",
+        "MeridianUpperBehind",
+    }
     series = "".join(f"      - {{series: '{name}', values: '{v}'}}\n" for name, v in played.items())
     told = f"rule_files: ['{RULES}']\ntests:\n  - interval: 1m\n    input_series:\n{series}"
     told += "    promql_expr_test:\n"

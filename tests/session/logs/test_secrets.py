@@ -1,16 +1,20 @@
 """Passwords and tokens are shown nowhere: one search through all that others than their client see.
 
 server's log at debug, with every statement · errors with STATEMENT · pg_stat_activity ·
-pg_settings · pg_prepared_statements of others · /metrics · EXPLAIN
+pg_settings · pg_prepared_statements of others · /metrics · EXPLAIN · meridian doctor
 """
 
 import contextlib
+import io
+import tarfile
 from pathlib import Path
 from typing import Any, LiteralString
 
 import psycopg
 import pytest
 
+from coordinator.config import Settings
+from coordinator.server.doctor import doctor
 from tests.session.monitoring.http_client import get
 from tests.support.servers import free_port, meridian
 
@@ -43,6 +47,23 @@ STATEMENTS: tuple[LiteralString, ...] = (
 def _run(connection: "psycopg.Connection[Any]", text: LiteralString) -> None:
     with contextlib.suppress(psycopg.Error):
         connection.execute(text)
+
+
+def _doctor(data: Path, place: Path) -> list[str]:
+    """What `meridian doctor` prints, and all files of its archive."""
+    path = place / "doctor.tar.gz"
+    settings = Settings(data_dir=str(data), stash=f"postgresql://ann:{SECRET}@h/d", warehouse="w")
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        assert doctor(settings, refused=f"password={SECRET}", log=None, output=str(path)) == 0
+    found = [said.getvalue()]
+    with tarfile.open(path) as archive:
+        for member in archive:
+            file = archive.extractfile(member)
+            assert file is not None
+            found.append(f"{member.name} {file.read().decode()}")
+    assert "create role ann" in "".join(found), "the log is in it"
+    return found
 
 
 @pytest.mark.parametrize("form", ["text", "json"])
@@ -78,6 +99,7 @@ def test_secrets_are_found_nowhere(tmp_path: Path, form: str) -> None:
             with contextlib.suppress(psycopg.Error):
                 acting.execute("select %s::int", ("postgresql://ann:hunter2@host/db",))
         seen.append(get(port, "/metrics").text)
+        seen += _doctor(server.data, tmp_path)
         assert server.stop() == 0
         lines = server.log.splitlines()
     assert len([line for line in lines if "<hidden>" in line]) >= len(STATEMENTS)

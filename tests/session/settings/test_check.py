@@ -87,7 +87,7 @@ def test_a_table_of_another_timeline_may_be_younger_than_its_cuts(tmp_path: Path
 @pytest.fixture
 def data(killed: Path, tmp_path: Path) -> Path:
     # A socket cannot be copied, and is nothing that a server keeps.
-    without = shutil.ignore_patterns(".s.PGSQL.*")
+    without = shutil.ignore_patterns(".s.*")
     return Path(shutil.copytree(killed, tmp_path / "data", ignore=without))
 
 
