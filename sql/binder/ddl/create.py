@@ -107,6 +107,7 @@ def create_table(
         checked.parameters,
         unlogged,
         (*((UNLOGGED_NOTICE,) if unlogged else ()), *options.notices),
+        change_feed=checked.change_feed,
     )
 
 
