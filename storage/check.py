@@ -39,7 +39,7 @@ from storage.delta.recovery import (
     read_commit,
     read_vectors,
 )
-from storage.delta.schema import told_definition
+from storage.delta.schema import reported_definition
 from storage.delta.snapshot import next_version
 from storage.delta.table import FILE_RETENTION, LOG_RETENTION, declared_definition, promised_ms
 from storage.delta.vacuum import named_files, removed_files
@@ -227,7 +227,7 @@ class _Check:
         )
         if record.definitions and version.cut < record.definitions[0].since:
             return True
-        return version.schema_text == told_definition(state.schema_at(version.cut))
+        return version.schema_text == reported_definition(state.schema_at(version.cut))
 
     async def _check_version(
         self, previous: Version | None, version: Version, actions: tuple[Action, ...]

@@ -39,7 +39,7 @@ import pyarrow as pa
 from pyroaring import BitMap64
 
 from storage.batch import DataFile, Deletes, ShardView, WriteBatch
-from storage.delta.schema import told_definition
+from storage.delta.schema import reported_definition
 from storage.grown_view import ViewGrower
 from storage.live_files import FileMap, LiveFile, Moved, Run, Runs
 from storage.shard_view import ViewBuilder
@@ -217,7 +217,7 @@ class ShardState:
         """Whether the log must hear of this schema."""
         if not self.definitions or not self.versions:
             return False
-        return self.versions[-1].schema_text != told_definition(schema)
+        return self.versions[-1].schema_text != reported_definition(schema)
 
     def redefined(self, ts: Timestamp, schema: pa.Schema) -> "ShardState":
         """This state with other fields, from a commit at `ts` on (V6)."""

@@ -39,7 +39,7 @@ from storage.delta.history import (
 )
 from storage.delta.layout import commit_path, data_path
 from storage.delta.log import ENGINE, encode_commit
-from storage.delta.schema import has_feed, told_definition
+from storage.delta.schema import has_feed, reported_definition
 from storage.delta.snapshot import moved_deleted, next_version
 from storage.delta.statistics import loosened
 from storage.delta.table import table_actions
@@ -127,17 +127,22 @@ def plan_flush(
     ]
     version = next_version(state.shard, previous, number, actions)
     assert version.has_vectors or not vectors, "G4: the feature comes before its first use"
-    schema = state.schema_at(cut)
-    told = has_feed(schema) and bool(dead or gone)
-    return FlushPlan(
-        objects,
-        commit_path(state.shard, number),
-        tuple(actions),
-        b"" if told else encode_commit(actions),
-        version,
-        schema,
-        feed_rows(new, before, dead) if told else None,
-    )
+    told = has_feed(state.schema_at(cut)) and bool(dead or gone)
+    feed = feed_rows(new, before, dead) if told else None
+    return _plan(state, objects, actions, version, feed)
+
+
+def _plan(
+    state: ShardState,
+    objects: Mapping[str, bytes],
+    actions: list[Action],
+    version: Version,
+    feed: tuple[FeedRows, ...] | None,
+) -> FlushPlan:
+    path = commit_path(state.shard, version.number)
+    entry = encode_commit(actions) if feed is None else b""
+    schema = state.schema_at(version.cut)
+    return FlushPlan(objects, path, tuple(actions), entry, version, schema, feed)
 
 
 def _new_files(
@@ -213,7 +218,7 @@ def _table(
     schema = state.schema_at(cut)
     had_vectors = previous is not None and previous.has_vectors
     schema_told = previous is not None and (
-        not state.definitions or previous.schema_text == told_definition(schema)
+        not state.definitions or previous.schema_text == reported_definition(schema)
     )
     if schema_told and had_vectors >= vectors:
         return ()

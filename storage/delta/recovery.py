@@ -28,7 +28,7 @@ from storage.delta.layout import (
     parse_log_path,
 )
 from storage.delta.log import decode_commit
-from storage.delta.schema import told_definition
+from storage.delta.schema import reported_definition
 from storage.delta.snapshot import first_live, next_version
 from storage.delta.table import declared_definition, has_vectors, metadata_definition
 from storage.delta.unnumbered_rows import with_row_ids
@@ -101,7 +101,7 @@ async def _read_version(store: ObjectStore, state: ShardState, number: int) -> V
 def _check_schema(state: ShardState, version: Version) -> None:
     """R5."""
     known = state.definitions[0].since if state.definitions else state.created
-    if version.cut >= known and version.schema_text != told_definition(
+    if version.cut >= known and version.schema_text != reported_definition(
         state.schema_at(version.cut)
     ):
         raise Corrupt(f"the log of {state.shard} has another schema than the catalog")

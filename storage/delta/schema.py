@@ -99,7 +99,7 @@ def encode_schema(schema: pa.Schema) -> str:
     return json.dumps({"type": "struct", "fields": fields}, separators=(",", ":"))
 
 
-def told_definition(schema: pa.Schema) -> str:
+def reported_definition(schema: pa.Schema) -> str:
     """All that the log tells of a definition: the `schemaString`, and whether it has a feed."""
     return definition_text(encode_schema(schema), feed=has_feed(schema))
 

@@ -121,6 +121,6 @@ def declared_definition(actions: Sequence[Action]) -> str | None:
 
 
 def metadata_definition(metadata: Metadata) -> str:
-    """What `told_definition` is of the schema that these were made of."""
+    """What `reported_definition` is of the schema that these were made of."""
     feed = metadata.configuration.get(FEED_PROPERTY) == "true"
     return definition_text(metadata.schema_string, feed=feed)

@@ -19,10 +19,10 @@ INVARIANTS
   Y4  files and log entries go only up to a version with a checkpoint that has just been read as a
       whole, the log first: a restart begins there and misses nothing. A crash at any point leaves a
       log that can be read.
-  Y6  a file of the change feed lives as long as its version's log entry; one that no entry names,
-      too.
   Y5  a coordinator that was deposed deletes nothing that the next one has written: between listing
       and deleting it asks whether it still leads.
+  Y6  a file of the change feed lives as long as its version's log entry; one that no entry names,
+      too.
 """
 
 import asyncio

@@ -369,13 +369,14 @@ def eventful() -> FedModel:
         ("compact", [0, 1, 2]),
         ("commit", 1, (), [0, 1], 0),
         ("flush", 0),
+        ("compact", [0, 1, 2, 3]),
         ("commit", 2, (), [], 0),
         ("flush", 0),
         ("truncate",),
         ("flush", 0),
     ]
     play(model, actions)
-    assert model.compactions == 1
+    assert model.compactions == 2
     return model
 
 
