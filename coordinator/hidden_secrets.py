@@ -26,39 +26,55 @@ _STEPS: Final = tuple(
 )
 """Words of CREATE and ALTER ROLE .. PASSWORD, and of USER MAPPING .. OPTIONS (password ..)."""
 
-_NAMES: Final = r"password|passwd|passphrase|secret|token|credentials?|api_?key|access_?key"
-_NAME: Final = re.compile(rf"(?:{_NAMES})\b[\"'\]]?", re.IGNORECASE)
+_NAMES: Final = (
+    r"password|passwd|pwd|passphrase|secret|token|credentials?"
+    r"|(?:api|access|secret|private)[_-]?key"
+)
+_NAME: Final = re.compile(rf"(?:{_NAMES})\b\\?[\"'\]]?", re.IGNORECASE)
 """The end of a secret's name: `sslpassword`, `app.api_token`, `"password"`."""
 
 _BEFORE_VALUE: Final = re.compile(r"\s{0,9}(?:=>|=|:(?!:)|,|\bto\b)?\s{0,9}", re.IGNORECASE)
 _QUOTED: Final = re.compile(
-    r"""(?:[eu]&?)? (?: ''[^']+'' | '(?:[^']|'')*'? | "[^"]*"? )""", re.IGNORECASE | re.VERBOSE
+    r"""(?:[eu]&?)?
+    (?: ''[^']+'' | '(?:[^']|'')*'? | "[^"]*"? | \\['"].* )""",
+    re.IGNORECASE | re.VERBOSE | re.DOTALL,
 )
-"""A literal, one inside of a literal, or one without its end."""
+"""A literal, one inside of a literal, one without its end. Behind an escaped quote all is hidden:
+where that ends depends on how often it was escaped (H1).
+"""
 _DOLLARS: Final = re.compile(r"\$(?:[^\W\d]\w{0,62})?\$")
 _BARE: Final = re.compile(r"[^\s&;,()'\"]+")
+_CALL_PARTS: Final = re.compile(r"'(?:[^']|'')*'?|[()]")
+_BEARER: Final = re.compile(r"(\bbearer\s{1,9})[\w.~+/=-]{16,}", re.IGNORECASE)
 _URL: Final = re.compile(r"://[^\s/?#@:'\"]{0,256}:(?!<hidden>)")
 _URL_PASSWORD: Final = re.compile(r"[^\s/?#'\"]+")
 _VERIFIER: Final = re.compile(r"(SCRAM-SHA-256\$)[0-9]+:[^\s'\"]*")
-_IS_SUSPECT: Final = re.compile(rf"{_NAMES}|://|SCRAM-SHA-256", re.IGNORECASE)
+_IS_SUSPECT: Final = re.compile(rf"{_NAMES}|://|SCRAM-SHA-256|bearer", re.IGNORECASE)
 
 
-def without_secrets(text: str) -> str:
-    """The text with `<hidden>` in place of what may be a secret (H1)."""
+def without_secrets(text: str, *, is_cut: bool = False) -> str:
+    """The text with `<hidden>` in place of what may be a secret (H1). `is_cut`: its end is missing,
+    so that the `@` behind a password may be, too.
+    """
     if _IS_SUSPECT.search(text) is None:
         return text
     text = _without_role_password(text)
-    text = _without_url_passwords(text)
+    text = _without_url_passwords(text, is_cut=is_cut)
+    text = _BEARER.sub(rf"\1{HIDDEN}", text)
     text = _VERIFIER.sub(rf"\1{HIDDEN}", text)
     return _without_named_values(text)
 
 
-def without_secrets_of(message: str, statement: str) -> str:
-    """What an error says of a statement, without what is hidden in the statement itself."""
-    shown = without_secrets(statement)
-    message = without_secrets(message)
+def without_secrets_of(message: str, statement: str, *, is_cut: bool = False) -> str:
+    """What an error says of a statement, without what is hidden in the statement itself. `is_cut`:
+    the end of one of them is missing, so that something may be hidden there.
+    """
+    shown = without_secrets(statement, is_cut=is_cut)
+    message = without_secrets(message, is_cut=is_cut)
     first, last = message.find('"'), message.rfind('"')
-    if shown == statement or last <= first:
+    if is_cut and last == first:
+        last = len(message)
+    if first < 0 or last <= first or (shown == statement and not is_cut):
         return message
     if message[first + 1 : last] in shown:
         return message
@@ -76,12 +92,14 @@ def _without_role_password(text: str) -> str:
     return f"{text[:end]} {HIDDEN}"
 
 
-def _without_url_passwords(text: str) -> str:
+def _without_url_passwords(text: str, *, is_cut: bool) -> str:
     pieces: list[str] = []
     end = 0
     while (found := _URL.search(text, end)) is not None:
         password = _URL_PASSWORD.match(text, found.end())
         at = -1 if password is None else password[0].rfind("@")
+        if password is not None and is_cut and password.end() == len(text):
+            at = len(password[0])
         pieces.append(text[end : found.end()])
         end = found.end()
         if at >= 0:
@@ -118,6 +136,18 @@ def _value_end(text: str, start: int, *, sign: str) -> int:
         return len(text) if close < 0 else close + len(dollars[0])
     if sign in ("", ",") or text.startswith(("$", HIDDEN), start):
         return start
-    # Without quotes, behind `=`, `:` or TO: part of a connection string, or a number.
+    # Without quotes, behind `=`, `:` or TO: part of a connection string, a number, or a call.
     bare = _BARE.match(text, start)
-    return start if bare is None else bare.end()
+    if bare is None:
+        return start
+    return _call_end(text, bare.end()) if text.startswith("(", bare.end()) else bare.end()
+
+
+def _call_end(text: str, start: int) -> int:
+    """Behind the parenthesis that closes the one at `start`; the end of the text without it."""
+    depth = 0
+    for part in _CALL_PARTS.finditer(text, start):
+        depth += {"(": 1, ")": -1}.get(part[0], 0)
+        if depth == 0:
+            return part.end()
+    return len(text)

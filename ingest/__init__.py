@@ -2,10 +2,17 @@
 
     upstream ─▶ SourceReader.read ─▶ SourceBatch ─▶ the core's queue ─▶ commit ─▶ acknowledge
 
-A reader knows one upstream and nothing of timestamps, commits or the catalog. The coordinator says
-from which position on it reads, and what it may acknowledge.
+An upstream is the other system. A reader knows one kind of it and nothing of timestamps, commits or
+the catalog. The coordinator says from which position on it reads, and what it may acknowledge.
 
-INVARIANTS (numbers of `docs/architecture`, page of the sources)
+- `reader`: the contract of all readers, and what they give.
+- `generator`: a reader that makes its own rows.
+- `postgres`: the reader of PostgreSQL. No statement makes such a source yet.
+- `secrets`: where passwords of connections come from, and where connections may go.
+
+Only `coordinator` imports the package.
+
+INVARIANTS (F1 to F5 and F10 are in `coordinator/core/sources/__init__.py`)
   F6  definite: `read` after a position gives the records directly behind it, in upstream's order,
       whenever it is asked. Only how many of them a batch has may differ.
   F7  nothing silently: each record is in a batch as a change or as a bad record, or reading fails.

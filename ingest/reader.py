@@ -1,6 +1,6 @@
 """The contract between the coordinator and what reads an upstream.
 
-`tests/ingest` will have one suite of conformance for all readers.
+`tests/conformance/test_source_reader.py` and `tests/ingest/test_conformance.py` hold readers to it.
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -60,7 +60,7 @@ RecordPlace: TypeAlias = Mapping[str, int | str]
 
 @dataclass(frozen=True, slots=True)
 class BadRecord:
-    """A record that no column can take; see section a.8 of the design.
+    """A record that no column can take. It goes into the source's table of errors.
 
     Without a `key` nobody can say which row it changes. With one, the batch deletes the row that
     the record supersedes.

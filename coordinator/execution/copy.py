@@ -185,7 +185,7 @@ async def _receive(
 
     size = 0
     while True:
-        message = await _next(stream, in_time=size > 0)
+        message = await _next(stream, progress, in_time=size > 0)
         if isinstance(message, CopyData):
             stream.take()
             pieces.append(message.data)
@@ -208,10 +208,13 @@ async def _receive(
                 pass
 
 
-async def _next(stream: CopyStream, *, in_time: bool) -> FrontendMessage | None:
+async def _next(
+    stream: CopyStream, progress: CopyProgress, *, in_time: bool
+) -> FrontendMessage | None:
     """The next message, which is left to be taken; None if it does not come `in_time`."""
     if (message := stream.peek()) is not None:
         return message
+    progress.waits_for_client = True
     try:
         async with asyncio.timeout(QUIET_S if in_time else None):
             while (message := stream.peek()) is None:
@@ -219,6 +222,8 @@ async def _next(stream: CopyStream, *, in_time: bool) -> FrontendMessage | None:
             return message
     except TimeoutError:
         return None
+    finally:
+        progress.waits_for_client = False
 
 
 async def _read(

@@ -203,7 +203,9 @@ def _accept_clock(execution: Execution) -> bool:
 
 
 def _reload(execution: Execution) -> bool:
-    """Read the files again that say who may connect, as SIGHUP does."""
+    """Read the files again that say who may connect, as SIGHUP does. Raises 42501."""
+    if not execution.variables.current_user.is_superuser:
+        raise SqlError("42501", "permission denied for function pg_reload_conf")
     sessions = execution.services.sessions
     assert sessions is not None, "who calls is a session"
     if not sessions.reload():

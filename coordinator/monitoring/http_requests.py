@@ -18,7 +18,7 @@ class HttpRules:
     """See the module. `hosts`: names that the listener answers to."""
 
     def __init__(self, hosts: Collection[str], token: str | None) -> None:
-        self._hosts = {"localhost", *map(str.lower, hosts)}
+        self._hosts = {"localhost", *(_without_port(host).lower() for host in hosts)}
         self._token = None if token is None else token.encode()
         self._no_token = secrets.token_bytes(32)
 
@@ -60,9 +60,11 @@ class HttpRules:
             )
         if site not in (None, "same-origin", "none"):
             return 403, "another site asks"
-        own = (host or "").lower()
-        if origin is not None and origin.lower().partition("://")[2] != own:
+        scheme, _, asking = (origin or "").lower().partition("://")
+        if origin is not None and asking != (host or "").lower():
             return 403, "the Origin is another one"
+        if origin is not None and is_encrypted and scheme != "https":
+            return 403, "the Origin is not encrypted, so anybody may have made that page"
         if acts and origin is None:
             return 403, "the Origin is missing"
         return None

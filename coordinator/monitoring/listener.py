@@ -9,7 +9,9 @@ INVARIANTS
       only, which has a limit of its own.
   W3  one scrape at a time: what it reads on the loop is read once it is its turn, and the text is
       made in a thread of its own.
-  W4  health is told to everybody, and tells no more than a word; metrics follow `HttpRules`.
+  W4  what is no request is refused in one word, and is not logged: it may hold a token, and its
+      sender must not fill the log. Failures of the server's own are logged.
+  W5  health is told to everybody, and tells no more than a word; metrics follow `HttpRules`.
 
 Not here: TLS, which a client may begin with (`server/http_tls.py`), and the page (`page.py`).
 """
@@ -50,6 +52,24 @@ _HEADERS: Final = {
 _HEALTH: Final = ("/healthz", "/readyz")
 
 
+class _Handler(web.RequestHandler):
+    """aiohttp's handler of one connection, with answers of ours to what is no request (W4)."""
+
+    def handle_error(
+        self,
+        request: web.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,  # noqa: ARG002 - it has what was sent
+    ) -> web.StreamResponse:
+        if status == 500:
+            log.error("a request to %s failed", request.path, exc_info=exc)
+        text = "this is no request" if status == 400 else "the server failed"
+        response = web.Response(status=status, text=f"{text}\n", headers=_HEADERS)
+        response.force_close()
+        return response
+
+
 class _Connections(web.Server):
     """aiohttp's server with bounds on connections (W1)."""
 
@@ -66,6 +86,9 @@ class _Connections(web.Server):
             auto_decompress=False,
         )
         self._open: dict[web.RequestHandler, tuple[asyncio.Transport, asyncio.TimerHandle]] = {}
+
+    def __call__(self) -> web.RequestHandler:
+        return _Handler(self, loop=asyncio.get_running_loop(), **self._kwargs)
 
     def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:
         if len(self._open) >= CONNECTIONS_MAX:

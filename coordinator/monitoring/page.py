@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Final
 
 from aiohttp import web
+from aiohttp.http_exceptions import PayloadEncodingError
 
 from coordinator.monitoring.http_requests import HttpRules
 from coordinator.monitoring.observation import ServerObserver
@@ -240,10 +241,13 @@ async def _body(request: web.BaseRequest) -> Mapping[str, object]:
     if request.content_type != "application/json":
         raise _Refused(415, "the body is JSON")
     body = b""
-    while piece := await request.content.readany():
-        body += piece
-        if len(body) > BODY_BYTES_MAX:
-            raise _Refused(413, "the body is too long")
+    try:
+        while piece := await request.content.readany():
+            body += piece
+            if len(body) > BODY_BYTES_MAX:
+                raise _Refused(413, "the body is too long")
+    except (OSError, PayloadEncodingError) as error:
+        raise _Refused(400, "the body has no end") from error
     try:
         found = json.loads(body)
     except (ValueError, RecursionError) as error:

@@ -49,7 +49,7 @@ from coordinator.server.connection_log import ConnectionLog
 from coordinator.server.connection_memory import ConnectionMemory
 from coordinator.server.listeners import peer_of, ports_of
 from coordinator.server.login import Login
-from coordinator.server.login_attempt import audit_login, log_in_audited
+from coordinator.server.login_attempt import audit_login, log_in_audited, refuse_login
 from coordinator.server.server import Server
 from coordinator.server.session_start import open_session, starting_variables
 from coordinator.server.strangers import Stranger
@@ -376,6 +376,10 @@ class Connection(asyncio.Protocol):
         if self._tls is not None:
             self._write_raw(self._tls.end())
         transport.close()
+        if transport.get_write_buffer_size():
+            # Who does not read would keep the socket, and what it was not sent.
+            patience_s = self._server.settings.slow_reader_timeout_s
+            asyncio.get_running_loop().call_later(patience_s, transport.abort)
 
     async def _admitted(self) -> tuple[Login, int] | None:
         """Who the client has proved to be, and its minor protocol version; None if it came for
@@ -461,7 +465,7 @@ class Connection(asyncio.Protocol):
             self._server.check_limits(login)
             variables = starting_variables(self._server, login, ports[1])
         except SqlError as error:
-            audit_login(self._server, self._how_connected(), login.user, login.database, error)
+            refuse_login(self._server, self._how_connected(), login.user, login.database, error)
             self._refuse(error)
             return
         self._encryption = observed_encryption(None if self._tls is None else self._tls.facts())

@@ -7,8 +7,10 @@ Records of sessions have further lines in the text format (DETAIL, STATEMENT ..)
 names that PostgreSQL's jsonlog has. Metrics: `coordinator/monitoring/`.
 
 INVARIANTS
-  G1  a line is whole: newlines in the logged text are escaped. In JSON a record is one line.
+  G1  a line is whole: control characters in the logged text are escaped. In JSON a record is one
+      line.
   G2  what may be a secret is hidden in everything that is written, tracebacks too.
+  G3  a text has LOGGED_TEXT_MAX characters at most: this runs on the loop, and texts are anybody's.
 """
 
 import logging
@@ -19,6 +21,9 @@ from typing import Final
 from coordinator.hidden_secrets import without_secrets, without_secrets_of
 from coordinator.session_records import SESSION_RECORD, SessionRecord
 
+LOGGED_TEXT_MAX: Final = 100_000
+"""Characters. Larger: a long statement that fails holds up all sessions for longer."""
+
 _TIME: Final = "%Y-%m-%dT%H:%M:%S"
 
 
@@ -27,17 +32,36 @@ def _moment(record: logging.LogRecord) -> str:
     return f"{whole}.{int(record.msecs):03d}Z"
 
 
+_ESCAPED: Final = {
+    **{code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0)) if code != ord("\t")},
+    ord("\n"): "\\n",
+    ord("\r"): "\\r",
+    0x2028: "\\u2028",
+    0x2029: "\\u2029",
+}
+"""Texts are anybody's: they must not look like other lines, nor command a terminal (G1)."""
+
+
 def _session_record(record: logging.LogRecord) -> SessionRecord | None:
     found = getattr(record, SESSION_RECORD, None)
     return found if isinstance(found, SessionRecord) else None
 
 
 def _message(record: logging.LogRecord) -> str:
-    """The text without secrets (G2)."""
-    session = _session_record(record)
+    session, text = _session_record(record), record.getMessage()
     if session is None or not session.statement:
-        return without_secrets(record.getMessage())
-    return without_secrets_of(record.getMessage(), session.statement)
+        return _shown(text)
+    statement, most = session.statement, LOGGED_TEXT_MAX
+    is_cut = max(len(text), len(statement)) > most
+    shown = without_secrets_of(text[:most], statement[:most], is_cut=is_cut)
+    return f"{shown}..." if len(text) > most else shown
+
+
+def _shown(text: str) -> str:
+    """The text without secrets, and not too long (G2, G3)."""
+    if len(text) <= LOGGED_TEXT_MAX:
+        return without_secrets(text)
+    return f"{without_secrets(text[:LOGGED_TEXT_MAX], is_cut=True)}..."
 
 
 class TextLines(logging.Formatter):
@@ -50,15 +74,15 @@ class TextLines(logging.Formatter):
             text = self._line(record, record.levelname, _message(record))
             if record.exc_info is None:
                 return text
-            return f"{text}\n{without_secrets(self.formatException(record.exc_info))}"
+            return f"{text}\n{_shown(self.formatException(record.exc_info))}"
         pid = "" if session.origin is None else f"[{session.origin.pid}] "
         parts = {session.severity.name: _message(record)}
-        parts.update((word, without_secrets(text)) for word, text in session.lines().items())
+        parts.update((word, _shown(text)) for word, text in session.lines().items())
         return "\n".join(self._line(record, word, pid + text) for word, text in parts.items())
 
     def _line(self, record: logging.LogRecord, word: str, text: str) -> str:
         line = f"{_moment(record)} {word} {record.name} {text}"
-        return line.replace("\r", "\\r").replace("\n", "\\n")
+        return line.translate(_ESCAPED)
 
 
 def json_fields(record: logging.LogRecord) -> dict[str, object]:
@@ -77,7 +101,7 @@ def json_fields(record: logging.LogRecord) -> dict[str, object]:
         fields["state_code"] = session.sqlstate
     fields |= {"message": _message(record), "logger": record.name}
     if session is not None:
-        fields |= {word.lower(): without_secrets(text) for word, text in session.lines().items()}
+        fields |= {word.lower(): _shown(text) for word, text in session.lines().items()}
     return {name: value for name, value in fields.items() if value not in ("", None)}
 
 
@@ -95,7 +119,7 @@ def _json_formatter() -> logging.Formatter:
         ) -> None:
             log_data.update(json_fields(record))
             if "exc_info" in message_dict:
-                log_data["backtrace"] = without_secrets(str(message_dict["exc_info"]))
+                log_data["backtrace"] = _shown(str(message_dict["exc_info"]))
 
     return JsonLines(json_ensure_ascii=False)
 

@@ -35,8 +35,7 @@ async def log_in_audited(
     try:
         return await log_in(startup, peer, server.access, channel, server.services, given)
     except SqlError as error:
-        audit_login(server, peer, user, database, error)
-        log.info("log-in refused: %s %s", error.sqlstate, error.message)
+        refuse_login(server, peer, user, database, error)
         with stranger.silence():
             await asyncio.sleep(server.settings.auth_delay_ms / 1000)
         raise
@@ -50,6 +49,12 @@ async def log_in_audited(
             ended = wrong.too_many_connections()
         audit_login(server, peer, user, database, ended)
         raise
+
+
+def refuse_login(server: Server, peer: Peer, user: str, database: str, error: SqlError) -> None:
+    """Somebody is told this instead of being let in: the log and the audit say so."""
+    audit_login(server, peer, user, database, error)
+    log.info("log-in refused: %s %s", error.sqlstate, error.message)
 
 
 def audit_login(

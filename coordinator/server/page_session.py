@@ -39,7 +39,7 @@ from coordinator.server.access import Peer
 from coordinator.server.certificates import observed_encryption
 from coordinator.server.connection_log import ConnectionLog
 from coordinator.server.login import Login
-from coordinator.server.login_attempt import audit_login, log_in_audited
+from coordinator.server.login_attempt import audit_login, log_in_audited, refuse_login
 from coordinator.server.server import Server
 from coordinator.server.session_start import open_session, starting_variables
 from coordinator.server.tls import TlsFacts
@@ -89,7 +89,7 @@ class ServedPages:
             self._server.check_limits(login)
             variables = starting_variables(self._server, login, peer.ports[1])
         except SqlError as error:
-            audit_login(self._server, known, login.user, login.database, error)
+            refuse_login(self._server, known, login.user, login.database, error)
             raise
         session = InnerSession(self._server, login, known, peer.ports)
         session.begin(variables)

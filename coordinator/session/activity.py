@@ -17,6 +17,9 @@ from storage.clock import Clock
 QUERY_BYTES_MAX: Final = 1023
 """Of a query's text, as `track_activity_query_size` says."""
 
+APPLICATION_BYTES_MAX: Final = 63
+"""Of application_name, which is ASCII, as PostgreSQL shows it of others."""
+
 _WAITS_FOR_CLIENT: Final = ("Client", "ClientRead")
 _WAITS_FOR_READER: Final = ("Client", "ClientWrite")
 _COMMITS: Final = ("IO", "WalSync")
@@ -60,7 +63,8 @@ class Activity:
         self._runs = False
 
     def _wait(self) -> WaitEvent | None:
-        if not self._runs:
+        copy = self._transaction.progress.copy
+        if not self._runs or (copy is not None and copy.waits_for_client):
             return _WAITS_FOR_CLIENT
         return _COMMITS if self._transaction.committing else self._transaction.wait_event
 
@@ -69,14 +73,15 @@ class Activity:
         logged in as; `reads`: whether the client takes what it is sent.
         """
         shown = self._query.encode(errors="replace")[:QUERY_BYTES_MAX]
-        text = without_secrets(shown.decode(errors="ignore"))
+        is_cut = len(shown) == QUERY_BYTES_MAX
+        text = without_secrets(shown.decode(errors="ignore"), is_cut=is_cut)
         progress = self._transaction.progress
         copy = progress.copy
         return ObservedSession(
             pid=self._identity.pid,
             database=self._identity.database,
             user=self._variables.get(SESSION_AUTHORIZATION),
-            application=self._variables.get("application_name"),
+            application=self._variables.get("application_name")[:APPLICATION_BYTES_MAX],
             address=address,
             port=self._identity.ports[0],
             started_at=self._started_at,

@@ -18,6 +18,7 @@ from sql.errors import SqlError
 from sql.statements.bound import (
     AlterTable,
     BoundStatement,
+    CreateTableAs,
     Modify,
     ModifyingWith,
     RefreshMaterializedView,
@@ -34,6 +35,8 @@ def contended_tables(bound: BoundStatement | None, catalog: Catalog) -> tuple[Ta
             read = bound.tables if isinstance(bound, Truncate) else tables_read_and_written(bound)
             touched = [table for table in dict.fromkeys(read) if not is_server_state(table)]
             return foreign_key_closure(catalog, touched)
+        case CreateTableAs(tables=tables):
+            return tuple([one for one in tables if not is_server_state(one)])
         case RefreshMaterializedView(table=table, tables=tables):
             return tuple([one for one in (table, *tables) if not is_server_state(one)])
         case AlterTable():

@@ -377,7 +377,8 @@ class Session:
         """A simple query or a pipeline is over: say so."""
         self._skipping = self._in_pipeline = False
         await self._ready()
-        await self._client.flush()
+        if not self._is_cut_off:  # whoever was ended may read nothing any more
+            await self._client.flush()
 
     async def _guarded(self, work: Awaitable[None]) -> None:
         """Run a command; answer whatever it raises (S1); stop when interrupted (S3)."""

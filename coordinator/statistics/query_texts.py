@@ -37,23 +37,28 @@ def query_text(text: str) -> QueryText:
     own = text.strip().rstrip(";").rstrip()
     try:
         number = int(parser.fingerprint(own), 16)
-        shown = str(parser.normalize(own))
+        # libpg_query leaves the literals of what PREPARE prepares.
+        is_prepare = own[:7].lower() == "prepare"
+        shown = _without_literals(own) if is_prepare else str(parser.normalize(own))
     except parser.ParseError:
         shown = _without_literals(own)
         number = int.from_bytes(blake2b(shown.encode(errors="replace"), digest_size=8).digest())
     number = number - (1 << 64) if number & _SIGN else number
-    return QueryText(number or 1, without_secrets(shown)[:SHOWN_TEXT_MAX])
+    cut = without_secrets(shown[:SHOWN_TEXT_MAX], is_cut=len(shown) > SHOWN_TEXT_MAX)
+    return QueryText(number or 1, cut[:SHOWN_TEXT_MAX])
 
 
 def _without_literals(text: str) -> str:
-    """A text of our own grammar."""
+    """A text that libpg_query does not normalize, as one of our own grammar."""
     try:
-        tokens = [token for token in parser.scan(text) if token.name in _LITERALS]
+        tokens = parser.scan(text)
     except parser.ParseError:
         return text
+    given = [int(text[t.start + 1 : t.end + 1]) for t in tokens if t.name == "PARAM"]
+    literals = [token for token in tokens if token.name in _LITERALS]
     parts: list[str] = []
     end = 0
-    for number, token in enumerate(tokens, 1):
+    for number, token in enumerate(literals, max(given, default=0) + 1):
         parts += [text[end : token.start], f"${number}"]
         end = token.end + 1
     return "".join([*parts, text[end:]])

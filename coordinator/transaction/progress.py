@@ -21,6 +21,8 @@ class CopyProgress:
     """By WHERE."""
     skipped: int = 0
     """By ON_ERROR."""
+    waits_for_client: bool = False
+    """Its next rows have not come."""
 
 
 class Progress:

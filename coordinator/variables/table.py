@@ -318,7 +318,6 @@ _OWN: Final = (
             OWN_CATEGORY,
             "Sends a notice so often while a statement runs, in seconds; 0 sends none.",
             vartype="integer",
-            unit="s",
         ),
         integer(0, 86_400, "s"),
     ),

@@ -1,4 +1,6 @@
-"""An upstream in memory, and its reader: the twin of all readers for tests and simulation.
+"""An upstream in memory with slots, and its reader: the twin of readers that keep one.
+
+The simulation has an upstream of its own (`tests/resilience/sim/upstream.py`).
 
 It has one table, `id int4 primary key, value text`. It may fail on command, forgets what all its
 slots have acknowledged, and keeps what it was told.

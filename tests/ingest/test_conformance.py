@@ -1,4 +1,6 @@
-"""What every reader promises, for each kind of reader.
+"""The contract of `ingest/reader.py` for readers with a slot, of upstreams that go on to commit.
+
+`tests/conformance/test_source_reader.py` has the part that holds for readers without one as well.
 
 A reader that breaks one of the promises is planted in `postgres/test_planted_faults.py`.
 """

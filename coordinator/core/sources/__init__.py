@@ -5,8 +5,9 @@
               └─ failed       └─────────────────────────────┘ committed and readable
 
 `records` has how far a source is read, as the stash has it. `batches` has the member of a group.
-`running` has the states of a source, and `steps` moves them. The readers of upstreams are effects
-(`effects`, `completions`), which the driver runs with those of package `ingest`.
+`running` has the states of a source, and `steps` moves them; `observed` shows them. The readers of
+upstreams are effects (`effects`, `completions`), which the driver runs with those of package
+`ingest`.
 
 INVARIANTS of a source
   F1  one record: its position, and the rows, errors and counters that the position stands for,
@@ -16,7 +17,8 @@ INVARIANTS of a source
   F3  gate: AcknowledgeSource leaves only in a step behind the one in which the oracle has applied
       the commit with that position, so every strict read that begins afterwards sees it. A start
       acknowledges what the stash has, which every timestamp of this coordinator is above.
-  F4  within a generation the position only advances.
+  F4  within a generation the position only advances. A generation is one slot, or its like, that
+      stands upstream for the source.
   F5  one writer: only the source writes to its tables, one batch after the other. So a batch
       conflicts with nobody, waits for no lock and is refused only if a definition has changed.
   F6  F7 F8 F9 are the readers' (`ingest/__init__.py`).

@@ -101,7 +101,7 @@ def _parent(binding: Binding, table: Table, node: Node) -> Table:
     if found.query is not None:
         raise SqlError("42809", f'referenced relation "{name}" is not a table')
     if found.feed is not None:
-        raise not_supported(f'a foreign key to table "{name}", which a source feeds')
+        raise not_supported(f'a foreign key to table "{name}", which a source feeds,')
     if is_temporary_schema(found.schema) != is_temporary_schema(table.schema):
         which = "temporary" if is_temporary_schema(table.schema) else "permanent"
         message = f"constraints on {which} tables may reference only {which} tables"

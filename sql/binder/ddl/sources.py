@@ -221,7 +221,7 @@ def refuse_altered_feeds(tables: Sequence[Redefinition], *, has_index: bool = Fa
         if before.feed is None or after.feed is None:
             continue
         if has_index or not before.is_same_but_for_name(after):
-            what = f'changing columns or constraints of table "{before.name}", which a source feeds'
+            what = f'changing columns or keys of table "{before.name}", which a source feeds,'
             raise not_supported(what, hint=DETACH_HINT)
 
 

@@ -27,7 +27,7 @@ def lock_tables(binding: Binding, node: Node) -> LockTables:
             raise _not_a_table(table.name, table.kind)
         if table.feed is not None and node.mode >= _SHARE:
             # A source waits for nobody, so it would not be kept away.
-            raise not_supported(f'this mode for table "{table.name}", which a source feeds')
+            raise not_supported(f'this mode for table "{table.name}", which a source feeds,')
     return LockTables(
         tuple(dict.fromkeys(tables)),
         node.mode,

@@ -62,6 +62,18 @@ def stored_definition_plan(binding: Binding, table: Table) -> tuple[Plan, tuple[
     return Project(plan, made, exprs), made
 
 
+def reads_following_view(binding: Binding) -> bool:
+    """Whether the statement reads such a view, in one way or the other."""
+    read = {*binding.tables.values()}
+    for table in binding.context.catalog.named_tables.materialized.values():
+        view = table.materialized_view
+        if view is None or not follows_inputs(table):
+            continue
+        if table in read or definition_of(view) in binding.uses:
+            return True
+    return False
+
+
 def view_ways(binding: Binding) -> tuple[str, ...]:
     """How the statement reads each of these views, for EXPLAIN."""
     read, told = {*binding.tables.values()}, list[str]()

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 
+from coordinator.session.activity import QUERY_BYTES_MAX
 from tests.security.doors.conftest import (
     LOCAL,
     PASSWORD,
@@ -149,6 +150,17 @@ def test_passwords_are_shown_nowhere(asking: Meridian) -> None:
         assert "alter role ann password <hidden>" in text
         assert "hush" not in text
         assert "hush" not in asking.log
+
+
+def test_a_password_at_the_cut_of_the_shown_query_is_hidden(asking: Meridian) -> None:
+    url = "select 'postgresql://ann:hush"
+    comment = "-" * (QUERY_BYTES_MAX - len(url) - 1)
+    shown = "select query from pg_stat_activity where pid = %s"
+    dsn = dsn_of(asking, password=PASSWORD)
+    with psycopg.connect(dsn) as connection, psycopg.connect(dsn) as other:
+        connection.execute(f"{comment}\n{url}-hush@host/db'".encode())
+        (text,) = other.execute(shown, [connection.info.backend_pid]).fetchone() or ("",)
+    assert text.endswith("\nselect 'postgresql://ann:<hidden>")
 
 
 def test_limits_of_connections(asking: Meridian) -> None:

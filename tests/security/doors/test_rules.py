@@ -64,6 +64,10 @@ def test_files_are_read_again(start: StartServer, tmp_path: Path) -> None:
     with psycopg.connect(dsn_of(server), autocommit=True) as connection:
         path.write_text("host all all all reject\n")
         assert connection.execute("select pg_reload_conf()").fetchall() == [(True,)]
+        connection.execute("create role nobody; set role nobody")
+        with pytest.raises(psycopg.errors.InsufficientPrivilege, match="pg_reload_conf"):
+            connection.execute("select pg_reload_conf()")
+        connection.execute("reset role")
         assert refusal(server).startswith("pg_hba.conf rejects")
         path.write_text("host all all nonsense\n")
         connection.execute("select pg_reload_conf()")

@@ -139,5 +139,6 @@ def test_sigterm_ends_the_server_whatever_runs(tmp_path: Path) -> None:
             jobs.append(threads.submit(run, one, text))
         until_busy(server, before + 4 * _BUSY_S, jobs[0])
         assert server.stop() == 0
-        # Who does not hear in time why is left without an answer.
-        assert {job.result() for job in jobs} <= {"57P01", "lost"}
+        # Who does not hear in time why is left without an answer. All at once may need more memory
+        # than the server has.
+        assert {job.result() for job in jobs} <= {"57P01", "lost", "53200"}

@@ -10,8 +10,10 @@ from typing import Any, LiteralString
 
 import psycopg
 import pytest
+from psycopg.conninfo import make_conninfo
 
 from coordinator.config import SettingsError, load
+from coordinator.server.log import LOGGED_TEXT_MAX
 from coordinator.variables.special_checks import connection_aspects
 from tests.support.servers import Meridian, meridian
 
@@ -186,6 +188,29 @@ def test_errors_with_their_statements(server: Meridian) -> None:
         ("STATEMENT", "insert into t values ($1, $2)"),
         ("ERROR", 'column "nope" does not exist at character 8'),
     ]
+
+
+def test_a_text_does_not_look_like_another_line(server: Meridian) -> None:
+    """Nor does it command the terminal of who reads the log."""
+    with connected(server) as connection, pytest.raises(psycopg.errors.SyntaxError):
+        connection.execute("select 'a\x1b[31m\r\n\x85\u2028b\t' c d")
+    assert "select 'a\\x1b[31m\\r\\n\\x85\\u2028b\t' c d" in server.log
+    assert re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028]", server.log) is None
+
+
+def test_a_long_text_is_cut(server: Meridian) -> None:
+    """It is made ready for the log on the loop, which it would hold up for all sessions."""
+    known = records(server)
+    with connected(server) as connection, pytest.raises(psycopg.errors.SyntaxError):
+        connection.execute(b"select '" + b"a" * LOGGED_TEXT_MAX + b"' b c")
+    (_, (word, text)) = news(server, known)
+    assert (word, text) == ("STATEMENT", ("select '" + "a" * LOGGED_TEXT_MAX)[:-8] + "...")
+
+
+def test_a_log_in_that_is_refused_is_logged(server: Meridian) -> None:
+    with pytest.raises(psycopg.OperationalError):
+        psycopg.connect(make_conninfo(server.dsn, dbname="nowhere"))
+    assert 'log-in refused: 3D000 database "nowhere" does not exist' in server.log
 
 
 def test_waits_for_locks(server: Meridian) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import Awaitable, Callable
 
 import pytest
@@ -16,7 +17,7 @@ PIECE = b"a" * (64 << 10)
 
 def _while_listening(ask: Callable[[Listening], Awaitable[None]], token: str | None = None) -> None:
     async def run() -> None:
-        async with listening(token, hosts=("metrics.example",)) as one:
+        async with listening(token, hosts=("metrics.example", "Other.Example:99")) as one:
             await ask(one)
             answer = await one.get("/healthz")
             assert (answer.status, answer.text) == (200, "ready\n")
@@ -50,6 +51,56 @@ def test_garbage_is_refused(data: bytes) -> None:
     async def ask(one: Listening) -> None:
         said = await one.raw(data)
         assert b" 200 " not in said.split(b"\r\n", 1)[0]
+
+    _while_listening(ask)
+
+
+LOGIN = (
+    b"POST /page/login HTTP/1.1\r\nHost: localhost\r\nOrigin: http://localhost\r\n"
+    b"Content-Type: application/json\r\n"
+)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nAuthorization : Bearer s3cret\r\n\r\n",
+        b"s3cret\x00\xff" * 10_000,
+        b"GET /metrics HTTP/1.1\r\nX: s3cret\r\n\r\n",
+        LOGIN + b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\ns3cret\r\n",
+        LOGIN + b"Content-Length: 2\r\n\r\n{}s3cret",
+    ],
+)
+def test_what_is_no_request_is_neither_logged_nor_sent_back(
+    data: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It may be a token, and its sender must not fill the log."""
+    caplog.set_level(logging.INFO)
+
+    async def ask(one: Listening) -> None:
+        caplog.clear()
+        said = await one.raw(data)
+        assert said.endswith(b"this is no request\n")
+        assert b"Server: meridian\r\n" in said
+        assert b"aiohttp" not in said
+        assert not caplog.records
+
+    _while_listening(ask)
+
+
+@pytest.mark.parametrize("rest", [b"", b"ZZZ\r\n"])
+def test_who_leaves_within_a_body_is_not_logged(
+    rest: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def ask(one: Listening) -> None:
+        caplog.clear()
+        _, writer = await asyncio.open_connection("127.0.0.1", one.port)
+        writer.write(LOGIN + b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n" + rest)
+        assert (await one.get("/healthz")).status == 200  # it has come
+        writer.close()
+        await writer.wait_closed()
+        assert (await one.get("/healthz")).status == 200
+        assert not caplog.records
 
     _while_listening(ask)
 
@@ -140,6 +191,7 @@ def test_a_page_of_somebody_else_reads_no_metrics() -> None:
             f"127.0.0.1:{one.port}": 200,
             "[::1]:1": 200,
             "metrics.example": 200,
+            "other.example:1": 200,
         }.items():
             answer = await one.get("/metrics", {"Host": host, "Origin": "http://evil.example"})
             assert answer.status == status, host

@@ -381,6 +381,24 @@ def test_beyond_loopback_the_page_needs_tls() -> None:
         assert refused(address, is_encrypted=False) is None
 
 
+def test_a_page_in_plaintext_does_not_act_over_tls() -> None:
+    """Somebody between may have made it. A proxy that ends TLS speaks plaintext to us."""
+    rules = HttpRules(("db.example",), None)
+
+    def refused(scheme: str, *, is_encrypted: bool) -> bool:
+        told = rules.page_refusal(
+            host="db.example", local_address="127.0.0.1", is_encrypted=is_encrypted,
+            origin=f"{scheme}://db.example", site=None, acts=True,
+        )  # fmt: skip
+        assert told is None or told[0] == 403
+        return told is not None
+
+    assert refused("http", is_encrypted=True)
+    assert not refused("https", is_encrypted=True)
+    assert not refused("http", is_encrypted=False)
+    assert not refused("https", is_encrypted=False)
+
+
 def test_tls_on_the_same_port(tmp_path: Path) -> None:
     authority = trustme.CA()
     certificate, key = write_pair(authority.issue_cert("localhost"), tmp_path, "server")

@@ -36,6 +36,16 @@ def test_statements_of_one_string_count_one_by_one() -> None:
         assert found["select id from t"] == found["select v from t"] == (1, 0)
 
 
+def test_what_prepare_prepares_is_shown_without_literals() -> None:
+    with serving() as dsn, psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute(TABLES.encode())
+        connection.execute("prepare p (text) as select 'own' || $1 || 'é€'")
+        connection.execute("execute p ('x')")
+        connection.execute("execute p ('y')")
+        found = entries(connection)
+        assert found["prepare p (text) as select $2 || $1 || $3"] == (2, 2)
+
+
 def test_counts_are_those_of_the_client() -> None:
     with serving() as dsn, psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute(TABLES.encode())

@@ -73,6 +73,8 @@ def test_a_copy_from_tells_how_far_it_is(dsn: str) -> None:
             assert (rows, excluded, skipped) in {(0, 1, 1), (2, 1, 1)}
             hidden = "select relid, command, tuples_processed from pg_stat_progress_copy"
             assert _rows(stranger, hidden) == [(None, None, None)]
+            waits = "select state, wait_event_type, wait_event from pg_stat_activity where pid = %s"
+            _until(lambda: _rows(looking, waits, pid) == [("active", "Client", "ClientRead")])
             copy.write("14\td\n" * 5000)
             copying.pgconn.flush()
             _until(lambda: _rows(looking, PROGRESS, pid)[0][6] >= 5000)

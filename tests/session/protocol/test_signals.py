@@ -103,6 +103,23 @@ def until(client: Client, pid: int, **wanted: object) -> dict[str, object]:
             return seen
 
 
+def test_who_does_not_read_is_ended(dsn: str) -> None:
+    with clients(dsn, None, None) as (looker, seen), contextlib.suppress(psycopg.Error):
+        rows = "select repeat('x', 1000) from generate_series(1, 1000000)"
+        with seen.connection.cursor().copy(f"copy ({rows}) to stdout".encode()) as copy:
+            copy.read()
+            until(looker, seen.pid, state="active", wait_event="ClientWrite")
+            assert looker.value("select pg_terminate_backend(%s, 600000)", seen.pid) is True
+            until(looker, seen.pid)
+
+
+def test_a_long_application_name_is_cut(dsn: str) -> None:
+    with clients(dsn, None, None) as (looker, seen):
+        seen.connection.execute(f"set application_name = '{'a' * 1000}'".encode())
+        asked = "select length(application_name) from pg_stat_activity where pid = %s"
+        assert looker.value(asked, seen.pid) == 63
+
+
 def test_states(dsn: str) -> None:
     with clients(dsn, None, None) as (looker, seen):
         assert until(looker, seen.pid, state="idle", wait_event="ClientRead") == {

@@ -14,6 +14,7 @@ import pytest
 from psycopg import errors
 
 from coordinator.execution import locking_queries
+from coordinator.execution.context import ExecutionLimits
 from tests.session.transactions.test_isolation import value
 from tests.support.connections import (
     Connection,
@@ -332,9 +333,11 @@ async def test_who_holds_a_row_that_had_changed_is_not_overtaken(
     level: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Between the scan of FOR UPDATE and its lock somebody else changes the row, in every try: the
-    first time he may, and then the block holds the row that he has made.
+    first time he may, and then the block holds the row that he has made. The short way scans and
+    locks in one step.
     """
-    async with running() as stack, connected(stack, 4) as (one, other, third, looking):
+    limits = ExecutionLimits(short_writes=False)
+    async with running(limits=limits) as stack, connected(stack, 4) as (one, other, third, looking):
         await setup(one)
         found, tries = locking_queries._rows, 0
         update = "update p set v = v + 1 where id = 1"

@@ -29,6 +29,18 @@ TEXTS = {
         "create subscription s connection 'host=h sslpassword=<hidden>' publication p",
     """select '{"access_key": "hunter2", "n": 1}'""":
         """select '{"access_key": <hidden>, "n": 1}'""",
+    r"select dblink(E'host=h password=\'hunt\\\'er2\' user=ann')":
+        "select dblink(E'host=h password=<hidden>",
+    r"""select E'{\"password\": \"hunter2\"}'""":
+        r"""select E'{\"password\": <hidden>""",
+    "update users set password = crypt('hunter2)', gen_salt('bf')) where id = 3":
+        "update users set password = <hidden> where id = 3",
+    "update users set password = crypt('hunter2'": "update users set password = <hidden>",
+    "select 'Driver=x;Uid=ann;Pwd=hunter2;'": "select 'Driver=x;Uid=ann;Pwd=<hidden>;'",
+    "set app.private_key = 'hunter2'": "set app.private_key = <hidden>",
+    "aws_secret_key=hunter2 x-api-key: hunter2": "aws_secret_key=<hidden> x-api-key: <hidden>",
+    "select 'Authorization: Bearer hunter2hunter2.hunter2'":
+        "select 'Authorization: Bearer <hidden>'",
     "SCRAM-SHA-256$4096:c2FsdA==$c3RvcmVk:c2VydmVy": "SCRAM-SHA-256$<hidden>",
     "select 1 from users where password = 'hunter2' and id = 3":
         "select 1 from users where password = <hidden> and id = 3",
@@ -43,6 +55,7 @@ PLAIN = [
     "create role ann login",
     "select 'http://host:80/path', tokens, secretary from t",
     "grant select on passwords to public",
+    "select 'the bearer of this', pwd, api_keys from t",
 ]
 
 
@@ -50,6 +63,15 @@ PLAIN = [
 def test_secrets_are_hidden_once_and_for_all(text: str, shown: str) -> None:
     assert without_secrets(text) == shown
     assert without_secrets(shown) == shown
+
+
+@pytest.mark.parametrize("text", ["select 'postgresql://ann:hunt", "select 'https://ann:hunt@er"])
+def test_a_password_whose_end_is_cut_off_is_hidden(text: str) -> None:
+    shown = without_secrets(text, is_cut=True)
+    assert shown == f"{text.partition('hunt')[0]}<hidden>"
+    assert without_secrets(shown, is_cut=True) == shown
+    whole = "select 'http://host:80/path' or 'http://host:80'"
+    assert without_secrets(whole, is_cut=True) == whole
 
 
 @pytest.mark.parametrize("text", PLAIN)
@@ -65,6 +87,10 @@ def test_a_message_tells_nothing_that_its_statement_hides() -> None:
     told = 'role "ann" already exists'
     assert without_secrets_of(told, "create role ann password 'hunter2'") == told
     assert without_secrets_of(message, "select 'hunter2") == message
+    # The password is in what was cut off of the statement, or the message's end was cut off.
+    assert without_secrets_of(message, "create role ann", is_cut=True) == hidden
+    begun = hidden.removesuffix('"')
+    assert without_secrets_of(message[:-3], statement[:-1], is_cut=True) == begun
 
 
 @pytest.mark.parametrize(
@@ -72,6 +98,7 @@ def test_a_message_tells_nothing_that_its_statement_hides() -> None:
     [
         "create role ", "password = ", "password''", "password '", "://a:", "token $$ ", "secret\"",
         "SCRAM-SHA-256$1:", "password", "://", "create role a password ", "x'password'", "://a:b@",
+        "password = f(", "password = f(''", "password=\\'", "bearer ",
     ],
 )  # fmt: skip
 def test_long_texts_of_anybody_are_hidden_once(piece: str) -> None:
