@@ -14,7 +14,7 @@ from sql.catalog.catalog import Column
 from sql.plan.nodes import PlanColumn
 from sql.types.enums import storage_type_name
 from sql.types.sql_type import REG_TYPES, SqlType, format_type
-from storage.delta.schema import INVARIANT_KEY, NAME_KEY, NUMBER_KEY
+from storage.delta.schema import FEED_KEY, INVARIANT_KEY, NAME_KEY, NUMBER_KEY
 
 TYPE_KEY: Final = b"meridian.type"
 
@@ -71,9 +71,11 @@ def batch_schema(columns: Sequence[PlanColumn]) -> pa.Schema:
     return pa.schema([pa.field(column.name, arrow_type(column.type)) for column in columns])
 
 
-def table_schema(columns: Sequence[Column], numbers: int = 0) -> pa.Schema:
+def table_schema(
+    columns: Sequence[Column], numbers: int = 0, *, change_feed: bool = False
+) -> pa.Schema:
     """The schema of a table's files, batches and views. `numbers`: the largest column number that
-    the table has ever used.
+    the table has ever used; `change_feed`: readers are told what each version changes.
     """
     fields = [
         pa.field(
@@ -84,10 +86,11 @@ def table_schema(columns: Sequence[Column], numbers: int = 0) -> pa.Schema:
         )
         for column in columns
     ]
-    if not any(column.stored for column in columns):
-        return pa.schema(fields)
-    largest = max([numbers, *(column.number for column in columns)])
-    return pa.schema(fields, metadata={NUMBER_KEY: str(largest).encode()})
+    noted: dict[bytes | str, bytes | str] = {FEED_KEY: b"true"} if change_feed else {}
+    if any(column.stored for column in columns):
+        largest = max([numbers, *(column.number for column in columns)])
+        noted[NUMBER_KEY] = str(largest).encode()
+    return pa.schema(fields, metadata=noted or None)
 
 
 def _noted(column: Column) -> dict[bytes, bytes]:

@@ -21,7 +21,7 @@ from typing import Literal, TypeAlias, TypeVar
 import pyarrow as pa
 
 from storage.batch import DataFile, WriteBatch
-from storage.delta.actions import Action, AddFile, CommitInfo, RemoveFile
+from storage.delta.actions import Action, AddFile, ChangeDataFile, CommitInfo, RemoveFile
 from storage.delta.checkpoint import LogState
 from storage.delta.file_check import file_problems
 from storage.delta.layout import (
@@ -39,9 +39,9 @@ from storage.delta.recovery import (
     read_commit,
     read_vectors,
 )
-from storage.delta.schema import encode_schema
+from storage.delta.schema import reported_definition
 from storage.delta.snapshot import next_version
-from storage.delta.table import FILE_RETENTION, LOG_RETENTION, declared_schema, promised_ms
+from storage.delta.table import FILE_RETENTION, LOG_RETENTION, declared_definition, promised_ms
 from storage.delta.vacuum import named_files, removed_files
 from storage.delta.writes import Write, batch_writes, version_writes
 from storage.errors import StorageError
@@ -129,6 +129,7 @@ class _Check:
         if commits and version is None and first > 0:
             return None
         await self._find_vacuumed(commits, version, state)
+        await self._check_feed(commits)
         if version is not None:
             for live in version.files.live_files():
                 await self._check_file(live.file)
@@ -206,7 +207,9 @@ class _Check:
         except StorageError as error:
             self._error(place, str(error))
             return None
-        if (number == 0 or declared_schema(actions) is not None) and not self._is_defined(version):
+        if (number == 0 or declared_definition(actions) is not None) and not self._is_defined(
+            version
+        ):
             self._error(place, "the table has another schema than the catalog")
         if previous is not None and version.cut <= previous.cut:
             self._error(place, "the cut is not later than the one before")
@@ -224,7 +227,7 @@ class _Check:
         )
         if record.definitions and version.cut < record.definitions[0].since:
             return True
-        return version.schema_text == encode_schema(state.schema_at(version.cut))
+        return version.schema_text == reported_definition(state.schema_at(version.cut))
 
     async def _check_version(
         self, previous: Version | None, version: Version, actions: tuple[Action, ...]
@@ -242,6 +245,22 @@ class _Check:
                 if live is None or live.vector != action.vector:
                     place = commit_path(self.record.shard, version.number)
                     self._error(place, f"removes {action.path}, which was not there like this")
+
+    async def _check_feed(self, commits: Sequence[int]) -> None:
+        """The files of the change data feed are there (Y6 of `vacuum.py`)."""
+        for number in commits:
+            try:
+                actions = await read_commit(self.store, self.record.shard, number)
+            except StorageError:
+                continue  # said where the entry is checked
+            for action in actions:
+                if not isinstance(action, ChangeDataFile):
+                    continue
+                place = data_path(self.record.shard, action.path)
+                self.named.add(place)
+                content = await self._reading(place, self.store.read(place))
+                if content is not None and len(content) != action.size:
+                    self._error(place, f"has {len(content)} bytes instead of {action.size}")
 
     async def _check_vector(self, version: Version, add: AddFile) -> None:
         if add.vector is None:

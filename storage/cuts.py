@@ -1,6 +1,7 @@
 """Cuts: flush every dirty shard at one shared timestamp.
 
     plan (a thread) ─▶ data file, deletion vectors ─▶ log entry, by create-exclusive ─▶ Version
+                       └ change data feed, if the table has one
 
 INVARIANTS
   C1  a cut lies on a millisecond; it is the in-commit timestamp of every Delta version written at
@@ -17,19 +18,23 @@ INVARIANTS
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import TypeAlias
+from functools import partial
+from typing import Any, TypeAlias
 
+from storage.delta.actions import ChangeDataFile
+from storage.delta.change_feed import FEED_FILE_ROWS, FeedOutput, FeedRows
 from storage.delta.flush_plan import FlushPlan, plan_flush
-from storage.delta.log import decode_commit
+from storage.delta.layout import data_path
+from storage.delta.log import decode_commit, encode_commit
 from storage.delta.snapshot import next_version
 from storage.delta.writes import batch_writes, version_writes
 from storage.errors import AlreadyExists, ForeignWriter
 from storage.live_files import LiveFile
 from storage.object_store import ObjectStore
 from storage.shard import ShardState, Version
-from storage.types import Source, Timestamp
+from storage.types import ShardId, Source, Timestamp
 
-RunBlocking: TypeAlias = Callable[[Callable[[], FlushPlan]], Awaitable[FlushPlan]]
+RunBlocking: TypeAlias = Callable[[Callable[[], Any]], Awaitable[Any]]
 """Runs a function that takes a while, off the loop. The simulation runs it on the spot."""
 
 
@@ -63,14 +68,45 @@ async def _flush(
     run_blocking: RunBlocking,
 ) -> Version:
     assert state.cut is None or cut > state.cut, "C1: cuts ascend"
-    plan = await run_blocking(lambda: plan_flush(state, cut, keep, rewritten))
+    plan: FlushPlan = await run_blocking(lambda: plan_flush(state, cut, keep, rewritten))
     for name, content in plan.objects.items():
         await _create_same(store, name, content)
+    entry = plan.log_entry
+    if plan.feed is not None:
+        told = await _write_feed(store, state.shard, plan, plan.feed, run_blocking)
+        entry = await run_blocking(partial(encode_commit, (*plan.actions, *told)))
     try:
-        await store.create(plan.log_path, plan.log_entry, modified_ms=cut // state.ticks_per_ms)
+        await store.create(plan.log_path, entry, modified_ms=cut // state.ticks_per_ms)
     except AlreadyExists:
         return await _adopt(store, state, cut, plan, keep, run_blocking)
     return plan.version
+
+
+async def _write_feed(
+    store: ObjectStore,
+    shard: ShardId,
+    plan: FlushPlan,
+    parts: tuple[FeedRows, ...],
+    run_blocking: RunBlocking,
+) -> list[ChangeDataFile]:
+    """The files of the change data feed, one data file's rows at a time; at least one (D2)."""
+    output = FeedOutput(plan.version.number, plan.schema)
+    told: list[ChangeDataFile] = []
+
+    async def close() -> None:
+        file, content = await run_blocking(output.finish)
+        await _create_same(store, data_path(shard, file.path), content)
+        told.append(file)
+
+    for part in parts:
+        name = data_path(shard, part.source)
+        content = plan.objects[name] if name in plan.objects else await store.read(name)
+        await run_blocking(partial(output.add, part, content))
+        if output.rows >= FEED_FILE_ROWS:
+            await close()
+    if output.rows or not told:
+        await close()
+    return told
 
 
 async def _create_same(store: ObjectStore, name: str, content: bytes) -> None:

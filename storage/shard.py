@@ -39,7 +39,7 @@ import pyarrow as pa
 from pyroaring import BitMap64
 
 from storage.batch import DataFile, Deletes, ShardView, WriteBatch
-from storage.delta.schema import encode_schema
+from storage.delta.schema import reported_definition
 from storage.grown_view import ViewGrower
 from storage.live_files import FileMap, LiveFile, Moved, Run, Runs
 from storage.shard_view import ViewBuilder
@@ -98,7 +98,7 @@ class Version:
     merged_from: int | None = None
     rewritten: tuple[Source, ...] = ()
     schema_text: str = ""
-    """The schema that the log has told last; empty if nobody looked."""
+    """The definition that the log has told last; empty if nobody looked."""
     next_id: int | None = None
     """How many ids its rows and those before have taken (W1 of `row_versions.py`); None: the log
     does not say (W5)."""
@@ -217,7 +217,7 @@ class ShardState:
         """Whether the log must hear of this schema."""
         if not self.definitions or not self.versions:
             return False
-        return self.versions[-1].schema_text != encode_schema(schema)
+        return self.versions[-1].schema_text != reported_definition(schema)
 
     def redefined(self, ts: Timestamp, schema: pa.Schema) -> "ShardState":
         """This state with other fields, from a commit at `ts` on (V6)."""

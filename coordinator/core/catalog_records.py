@@ -169,6 +169,7 @@ def _encode_table(table: Table) -> dict[str, Json]:
         "unique_indexes": table.unique_indexes,
         "query": None if table.query is None else asdict(table.query),
         **({} if table.feed is None else {"feed": asdict(table.feed)}),
+        **({"change_feed": True} if table.change_feed else {}),
     }
 
 
@@ -213,6 +214,7 @@ def _decode_table(record: Mapping[str, Json]) -> Table:
         unique_indexes=tuple(cast("Sequence[int]", record.get("unique_indexes", ()))),
         query=_decode_query(record.get("query")),
         feed=_decode_feed(record.get("feed")),
+        change_feed=bool(record.get("change_feed", False)),
     )
 
 

@@ -243,6 +243,7 @@ async def _created_table(execution: Execution, statement: CreateTable) -> list[C
         parameters=statement.parameters,
         unlogged=statement.unlogged,
         query=statement.query,
+        change_feed=statement.change_feed,
     )
     for text in statement.notices:
         execution.notice(SqlError(CHANGES_NOTHING, text), Severity.NOTICE)

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import pyarrow as pa
+
 from compute.arrow import table_schema
 from coordinator.config import Settings, SettingsError
 from coordinator.core.catalog import COLLECTION, VersionedCatalog, decode_changes
@@ -20,7 +22,7 @@ from coordinator.driver.commit_effects import ORACLE
 from coordinator.server.open_storage import Storage, open_storage_for_check
 from coordinator.server.recovery import KnownShard, known_shards, ticks_per_ms, timeline_stash
 from sql.binder.broken_definitions import find_broken_definitions
-from sql.catalog.catalog import SYSTEM_TIMELINE, Catalog, Timeline
+from sql.catalog.catalog import SYSTEM_TIMELINE, Catalog, Table, Timeline
 from storage.check import Finding, ShardRecord, check_shard
 from storage.errors import StorageError
 from storage.object_store import RESERVED, ObjectStore
@@ -129,7 +131,7 @@ async def _table_findings(
     unregistered = table.created if by_definition else Timestamp(found.applied + 1)
     record = ShardRecord(
         shard=shard,
-        schema=table_schema(table.table.columns, table.table.numbers),
+        schema=_schema_of(table.table),
         registered=found.shards.get(shard, unregistered),
         applied=found.applied,
         batches=[(ts, batch) for ts, owner, batch in found.batches if owner == shard],
@@ -144,8 +146,12 @@ async def _table_findings(
     return findings
 
 
+def _schema_of(table: Table) -> pa.Schema:
+    return table_schema(table.columns, table.numbers, change_feed=table.change_feed)
+
+
 def _definitions(table: KnownShard, *, by_definition: bool) -> tuple[Definition, ...]:
-    found = table.definitions(lambda one: table_schema(one.columns, one.numbers))
+    found = table.definitions(_schema_of)
     if found and not by_definition:
         return (Definition(_NEVER, found[-1].schema),)
     return found

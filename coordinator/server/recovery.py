@@ -50,7 +50,7 @@ from sql.catalog.acl import FIRST_OID
 from sql.catalog.catalog import SYSTEM_TIMELINE, Catalog, Table, Timeline
 from storage.batch import WriteBatch
 from storage.clock import Clock
-from storage.delta.schema import encode_schema
+from storage.delta.schema import reported_definition
 from storage.errors import Corrupt, NotFound
 from storage.object_store import ObjectStore
 from storage.shard import TICKS_PER_MS, Definition, Fence, ShardState
@@ -83,7 +83,7 @@ class KnownShard:
         found: list[Definition] = []
         for ts, table in self.history:
             schema = schema_of(table)
-            if not found or encode_schema(found[-1].schema) != encode_schema(schema):
+            if not found or reported_definition(found[-1].schema) != reported_definition(schema):
                 found.append(Definition(ts, schema))
         altered = self.history[0][1].version > 0 if self.history else False
         return tuple(found) if altered or len(found) > 1 else ()

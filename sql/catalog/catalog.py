@@ -6,7 +6,7 @@ schema, a table and a column are, and how a name is found along the search path.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Any, Final
 
 from sql.catalog.acl import ObjectPrivileges
 from sql.catalog.objects import (
@@ -169,6 +169,11 @@ class ReadHold:
     ts: int
 
 
+_PLACE: Final = (
+    "schema", "name", "history_us", "clustered", "parameters", "unlogged", "change_feed",
+)  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True)
 class Table:
     """A table: its shard (opaque here), and a definition version that changes with every DDL on
@@ -202,6 +207,8 @@ class Table:
     """Of a materialized view: the query whose rows it stores."""
     feed: Feed | None = None
     """What brings its rows, if that is a source."""
+    change_feed: bool = False
+    """Readers of its Delta files are told what each version changes."""
 
     @property
     def kind(self) -> str:
@@ -255,28 +262,16 @@ class Table:
         """
         return self._place() != other._place()
 
-    def _place(self) -> tuple[object, ...]:
-        return (
-            self.schema,
-            self.name,
-            self.history_us,
-            self.clustered,
-            self.parameters,
-            self.unlogged,
-        )
+    def _place(self) -> tuple[Any, ...]:
+        return tuple([getattr(self, name) for name in _PLACE])
 
     def is_same_but_for_name(self, other: "Table") -> bool:
         """Whether another definition differs only in names and in what `is_elsewhere` compares."""
         known = replace(
             other,
-            schema=self.schema,
-            name=self.name,
             version=self.version,
-            history_us=self.history_us,
-            clustered=self.clustered,
-            parameters=self.parameters,
-            unlogged=self.unlogged,
             columns=_without_names(other.columns),
+            **dict(zip(_PLACE, self._place(), strict=True)),
         )
         return known == replace(self, columns=_without_names(self.columns))
 

@@ -295,6 +295,7 @@ class CreateTable:
     """That some of it changes nothing."""
     query: StoredQuery | None = None
     """Of a materialized view."""
+    change_feed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@
   `layout`, `actions`, `schema`, `table`      names of objects; log actions; Delta schemas; metadata
   `log`, `history`                            log entries as JSON; Meridian's own notes in them
   `files`, `statistics`, `deletion_vectors`   Parquet files, their bounds, their deleted rows
+  `change_feed`                               what a version changes, for readers of Delta
   `snapshot`, `flush_plan`, `writes`          the next version; one flush; comparing log and commits
   `checkpoint`, `maintenance`, `checksum`     state of the log in a file, for faster reading
   `recovery`, `file_check`                    a shard from its log; is a data file sound

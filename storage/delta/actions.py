@@ -80,4 +80,12 @@ class Txn:
     updated_ms: int
 
 
-Action: TypeAlias = CommitInfo | Protocol | Metadata | AddFile | RemoveFile | Txn
+@dataclass(frozen=True, slots=True)
+class ChangeDataFile:
+    """Rows that a version brought and took away, for readers of the change data feed."""
+
+    path: str
+    size: int
+
+
+Action: TypeAlias = CommitInfo | Protocol | Metadata | AddFile | RemoveFile | Txn | ChangeDataFile

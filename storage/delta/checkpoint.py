@@ -17,7 +17,16 @@ from typing import Final, cast
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from storage.delta.actions import Action, AddFile, CommitInfo, Metadata, Protocol, RemoveFile, Txn
+from storage.delta.actions import (
+    Action,
+    AddFile,
+    ChangeDataFile,
+    CommitInfo,
+    Metadata,
+    Protocol,
+    RemoveFile,
+    Txn,
+)
 from storage.delta.history import RUNS_TAG
 from storage.delta.log import Fields, decode_action, encode_action
 from storage.delta.table import FILE_RETENTION, promised_ms
@@ -123,7 +132,7 @@ class LogState:
                         add = adds.get(action.path)
                         if add is not None and _identity(add) == _identity(action):
                             del adds[action.path]
-                    case CommitInfo():
+                    case CommitInfo() | ChangeDataFile():
                         pass
         return LogState(protocol, metadata, txn, adds, removes, row_count)
 

@@ -24,6 +24,7 @@ from pyroaring import BitMap64
 
 from storage.batch import Deletes
 from storage.delta.actions import Action, AddFile, CommitInfo, IntervalHistory, RemoveFile, Txn
+from storage.delta.change_feed import FeedRows, feed_rows
 from storage.delta.deletion_vectors import DeletionVector, encode_vectors
 from storage.delta.files import encode_file
 from storage.delta.history import (
@@ -38,7 +39,7 @@ from storage.delta.history import (
 )
 from storage.delta.layout import commit_path, data_path
 from storage.delta.log import ENGINE, encode_commit
-from storage.delta.schema import encode_schema
+from storage.delta.schema import has_feed, reported_definition
 from storage.delta.snapshot import moved_deleted, next_version
 from storage.delta.statistics import loosened
 from storage.delta.table import table_actions
@@ -55,8 +56,13 @@ class FlushPlan:
 
     objects: Mapping[str, bytes]
     log_path: str
+    actions: tuple[Action, ...]
     log_entry: bytes
+    """The actions as they are written, if there is nothing to tell in a feed."""
     version: Version
+    schema: pa.Schema
+    feed: tuple[FeedRows, ...] | None = None
+    """What the change data feed must tell, with actions that come after those; None: nothing."""
 
 
 def plan_flush(
@@ -121,7 +127,22 @@ def plan_flush(
     ]
     version = next_version(state.shard, previous, number, actions)
     assert version.has_vectors or not vectors, "G4: the feature comes before its first use"
-    return FlushPlan(objects, commit_path(state.shard, number), encode_commit(actions), version)
+    told = has_feed(state.schema_at(cut)) and bool(dead or gone)
+    feed = feed_rows(new, before, dead) if told else None
+    return _plan(state, objects, actions, version, feed)
+
+
+def _plan(
+    state: ShardState,
+    objects: Mapping[str, bytes],
+    actions: list[Action],
+    version: Version,
+    feed: tuple[FeedRows, ...] | None,
+) -> FlushPlan:
+    path = commit_path(state.shard, version.number)
+    entry = encode_commit(actions) if feed is None else b""
+    schema = state.schema_at(version.cut)
+    return FlushPlan(objects, path, tuple(actions), entry, version, schema, feed)
 
 
 def _new_files(
@@ -197,7 +218,7 @@ def _table(
     schema = state.schema_at(cut)
     had_vectors = previous is not None and previous.has_vectors
     schema_told = previous is not None and (
-        not state.definitions or previous.schema_text == encode_schema(schema)
+        not state.definitions or previous.schema_text == reported_definition(schema)
     )
     if schema_told and had_vectors >= vectors:
         return ()

@@ -16,6 +16,7 @@ from urllib.parse import quote, unquote
 from storage.delta.actions import (
     Action,
     AddFile,
+    ChangeDataFile,
     CommitInfo,
     IntervalHistory,
     Metadata,
@@ -93,6 +94,8 @@ def encode_action(action: Action) -> Fields:
             return {"remove": encode_remove(action)}
         case Txn():
             return {"txn": encode_txn(action)}
+        case ChangeDataFile():
+            return {"cdc": _encode_change_file(action)}
 
 
 def decode_action(line: Mapping[str, Fields]) -> Action:
@@ -111,6 +114,8 @@ def decode_action(line: Mapping[str, Fields]) -> Action:
             return decode_remove(fields)
         case "txn":
             return decode_txn(fields)
+        case "cdc":
+            return ChangeDataFile(unquote(_text(fields, "path")), _int(fields, "size"))
         case _:
             raise ForeignWriter(f"an action {kind} in the log")
 
@@ -252,6 +257,15 @@ def decode_txn(fields: Fields) -> Txn:
     return Txn(
         _text(fields, "appId"), _int(fields, "version"), _int(fields, "lastUpdated", default=0)
     )
+
+
+def _encode_change_file(file: ChangeDataFile) -> Fields:
+    return {
+        "path": quote(file.path),
+        "partitionValues": {},
+        "size": file.size,
+        "dataChange": False,
+    }
 
 
 def _encode_vector(vector: DeletionVector) -> Fields:

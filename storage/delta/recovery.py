@@ -28,9 +28,9 @@ from storage.delta.layout import (
     parse_log_path,
 )
 from storage.delta.log import decode_commit
-from storage.delta.schema import encode_schema
+from storage.delta.schema import reported_definition
 from storage.delta.snapshot import first_live, next_version
-from storage.delta.table import declared_schema, has_vectors
+from storage.delta.table import declared_definition, has_vectors, metadata_definition
 from storage.delta.unnumbered_rows import with_row_ids
 from storage.errors import Corrupt, ForeignWriter, NotFound
 from storage.live_files import FileMap
@@ -93,7 +93,7 @@ async def _read_version(store: ObjectStore, state: ShardState, number: int) -> V
     version = next_version(shard, previous, number, actions)
     if previous is not None and version.cut <= previous.cut:
         raise Corrupt(f"version {number} of {shard} is not later than the one before")
-    if declared_schema(actions) is not None or number == 0:
+    if declared_definition(actions) is not None or number == 0:
         _check_schema(state, version)
     return version
 
@@ -101,7 +101,9 @@ async def _read_version(store: ObjectStore, state: ShardState, number: int) -> V
 def _check_schema(state: ShardState, version: Version) -> None:
     """R5."""
     known = state.definitions[0].since if state.definitions else state.created
-    if version.cut >= known and version.schema_text != encode_schema(state.schema_at(version.cut)):
+    if version.cut >= known and version.schema_text != reported_definition(
+        state.schema_at(version.cut)
+    ):
         raise Corrupt(f"the log of {state.shard} has another schema than the catalog")
 
 
@@ -163,7 +165,7 @@ async def checkpoint_version(
     assert state.txn is not None, "K1: a checkpoint has the marker of its version"
     bitmaps = await read_vectors(store, shard, state.adds.values())
     files = FileMap(first_live(add, bitmaps[add.path]) for add in state.adds.values())
-    told = "" if state.metadata is None else state.metadata.schema_string
+    told = "" if state.metadata is None else metadata_definition(state.metadata)
     next_id = None if state.row_count is None else state.row_count.version
     cut = Timestamp(state.txn.version)
     vectors = has_vectors(state.metadata)

@@ -42,6 +42,8 @@ _NAMES: Final[dict[_Type, str]] = {type_: name for name, type_ in _PRIMITIVES.it
 NAME_KEY: Final = b"meridian.name"
 NUMBER_KEY: Final = b"meridian.number"
 """The number of a column, never used twice in a table; in the schema's own metadata the largest."""
+FEED_KEY: Final = b"meridian.change_feed"
+"""In a schema's own metadata: readers of Delta are told what each version changes."""
 INVARIANT_KEY: Final = b"delta.invariants"
 """What every value of a column has to be: an expression in JSON, for other writers."""
 
@@ -95,6 +97,21 @@ def encode_schema(schema: pa.Schema) -> str:
     """The `schemaString` of a metaData action."""
     fields = [_told(field) for field in schema]
     return json.dumps({"type": "struct", "fields": fields}, separators=(",", ":"))
+
+
+def reported_definition(schema: pa.Schema) -> str:
+    """All that the log tells of a definition: the `schemaString`, and whether it has a feed."""
+    return definition_text(encode_schema(schema), feed=has_feed(schema))
+
+
+def definition_text(schema_string: str, *, feed: bool) -> str:
+    """The same of what the log has."""
+    return f"{schema_string} with a feed" if feed else schema_string
+
+
+def has_feed(schema: pa.Schema) -> bool:
+    """Whether the table has a change data feed."""
+    return FEED_KEY in (schema.metadata or {})
 
 
 def _encode_field(field: "pa.Field[pa.DataType]") -> _Field:

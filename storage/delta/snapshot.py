@@ -25,7 +25,7 @@ from storage.delta.history import (
     decode_runs,
 )
 from storage.delta.statistics import row_count, tightened
-from storage.delta.table import declared_schema, declared_vectors
+from storage.delta.table import declared_definition, declared_vectors
 from storage.errors import Corrupt, ForeignWriter
 from storage.live_files import FileMap, LiveFile, Moved
 from storage.row_versions import RowIds, row_count_id
@@ -53,7 +53,7 @@ def next_version(
     rewritten = tuple(name for name in came if files[name].moved)
     added = tuple(name for name in came if not files[name].moved)
     cut = Timestamp(info.meridian.cut)
-    told = declared_schema(actions)
+    told = declared_definition(actions)
     if told is None:
         told = "" if previous is None else previous.schema_text
     has_vectors = declared_vectors(actions)

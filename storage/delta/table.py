@@ -10,7 +10,9 @@ import pyarrow as pa
 
 from storage.delta.actions import Action, Metadata, Protocol
 from storage.delta.schema import (
+    definition_text,
     encode_schema,
+    has_feed,
     has_invariant,
     has_timestamp_ntz,
     is_mapped,
@@ -37,6 +39,9 @@ _DEFAULT_MS: Final = 30 * 86_400_000
 
 VECTORS_FEATURE: Final = "deletionVectors"
 VECTORS_PROPERTY: Final = "delta.enableDeletionVectors"
+
+FEED_FEATURE: Final = "changeDataFeed"
+FEED_PROPERTY: Final = "delta.enableChangeDataFeed"
 
 PROPERTIES: Final = {
     "delta.enableInCommitTimestamps": "true",
@@ -75,13 +80,15 @@ def table_actions(
         }
     # delta-spark refuses a table with NOT NULL columns that does not list `invariants`.
     invariants = ("invariants",) if any(map(has_invariant, schema)) else ()
-    protocol = Protocol(tuple(readers), (*readers, "inCommitTimestamp", *invariants))
+    feed = (FEED_FEATURE,) if has_feed(schema) else ()
+    protocol = Protocol(tuple(readers), (*readers, "inCommitTimestamp", *invariants, *feed))
     digest = hashlib.blake2b(shard.encode(), digest_size=16).digest()
     metadata = Metadata(
         id=str(uuid.UUID(bytes=digest, version=4)),
         schema_string=encode_schema(schema),
         configuration={
             **({VECTORS_PROPERTY: "true"} if vectors else {}),
+            **({FEED_PROPERTY: "true"} if feed else {}),
             **PROPERTIES,
             **mapping,
             FILE_RETENTION: retention,
@@ -108,6 +115,12 @@ def declared_vectors(actions: Sequence[Action]) -> bool | None:
     return next((has_vectors(a) for a in actions if isinstance(a, Metadata)), None)
 
 
-def declared_schema(actions: Sequence[Action]) -> str | None:
-    """The schema that a version tells; None if it leaves the one before."""
-    return next((a.schema_string for a in actions if isinstance(a, Metadata)), None)
+def declared_definition(actions: Sequence[Action]) -> str | None:
+    """The definition that a version tells; None if it leaves the one before."""
+    return next((metadata_definition(a) for a in actions if isinstance(a, Metadata)), None)
+
+
+def metadata_definition(metadata: Metadata) -> str:
+    """What `reported_definition` is of the schema that these were made of."""
+    feed = metadata.configuration.get(FEED_PROPERTY) == "true"
+    return definition_text(metadata.schema_string, feed=feed)

@@ -6,6 +6,7 @@
              ├─ not of our making ─────────────────────────────▶ stays
              └─ named by nobody: an orphan ──▶ reported; deleted if it was reported before
     log entries before a checkpoint that is old enough ────────▶ deleted
+    files of the change feed before the first log entry ───────▶ deleted
 
 INVARIANTS
   Y1  a file goes only if its removal is at or before since, and as long ago as the table promises
@@ -20,6 +21,8 @@ INVARIANTS
       log that can be read.
   Y5  a coordinator that was deposed deletes nothing that the next one has written: between listing
       and deleting it asks whether it still leads.
+  Y6  a file of the change feed lives as long as its version's log entry; one that no entry names,
+      too.
 """
 
 import asyncio
@@ -29,6 +32,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from storage.delta.actions import CommitInfo
+from storage.delta.change_feed import change_file_version
 from storage.delta.checkpoint import LogState
 from storage.delta.deletion_vectors import vector_version
 from storage.delta.layout import data_path, last_checkpoint_path, log_directory, parse_log_path
@@ -78,6 +82,7 @@ async def vacuum_shard(
     horizon_ms = _horizon_ms(vacuuming, log)
     removable: list[str] = []
     unnamed: set[str] = set()
+    feed: list[tuple[int, str]] = []
     for path in await store.list(shard):
         name = path.removeprefix(f"{shard}/")
         if name in vacuuming.in_use or path.startswith(f"{log_directory(shard)}/"):
@@ -85,6 +90,8 @@ async def vacuum_shard(
         if name in removed:
             if removed[name] <= horizon_ms and name not in named:
                 removable.append(path)
+        elif (version := change_file_version(name)) is not None:
+            feed.append((version, path))
         elif name not in named and _abandoned(name, vacuuming):
             unnamed.add(name)
     # What the next coordinator has written came after this answer, so it is not on the list (Y5).
@@ -96,6 +103,8 @@ async def vacuum_shard(
     if base is not None:
         deleted += await _old_log(store, shard, base)
         deleted += removable
+    begins = base if base is not None else commits[0] if commits else 0
+    deleted += [path for number, path in feed if number < begins]
     deleted += [data_path(shard, name) for name in sorted(unnamed & vacuuming.suspects)]
     for path in deleted:
         await store.delete(path)
@@ -113,7 +122,8 @@ async def remove_table(store: ObjectStore, shard: ShardId) -> None:
             ours = path == last_checkpoint_path(shard) or await _own_log_file(store, path)
         else:
             patterns = (_FLUSHED, _REWRITTEN, _STAGED)
-            ours = vector_version(name) is not None or any(p.fullmatch(name) for p in patterns)
+            numbered = (vector_version(name), change_file_version(name)) != (None, None)
+            ours = numbered or any(p.fullmatch(name) for p in patterns)
         if ours:
             await store.delete(path)
 

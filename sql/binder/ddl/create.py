@@ -18,6 +18,7 @@ from sql.binder.ddl.physical_layout import UNLOGGED_NOTICE
 from sql.binder.ddl.schema_elements import schema_elements
 from sql.binder.ddl.schemas import creation_schema
 from sql.binder.ddl.storage_options import (
+    StorageOptions,
     partition_key,
     storage_options,
     with_storage_options,
@@ -48,7 +49,7 @@ def create_table(
     """CREATE TABLE [IF NOT EXISTS]. `columns`: the columns of a query, for CREATE TABLE AS."""
     relation = node.relation
     _refuse_table_forms(node)
-    options, key = storage_options(without_oids(node.options or ())), partition_key(node)
+    options = _storage_options(node)
     schema = creation_schema(binding, relation)
     on_commit = _on_commit(binding, node, schema)
     exists = relation_exists(binding, schema, relation.relname)
@@ -80,8 +81,6 @@ def create_table(
     bare = replace(bare, columns=with_generated(binding, bare, parts.generated))
     checked = replace(bare, checks=bind_checks(binding, bare, parts.checks))
     checked = replace(checked, timeline=timeline, on_commit=on_commit)
-    if key is not None:
-        options = replace(options, cluster_by=key)
     checked = with_storage_options(checked, options)
     unlogged = node.relation.relpersistence == "u"
     whole, indexes, comments = with_copied_parts(binding, checked, copied)
@@ -107,7 +106,14 @@ def create_table(
         checked.parameters,
         unlogged,
         (*((UNLOGGED_NOTICE,) if unlogged else ()), *options.notices),
+        change_feed=checked.change_feed,
     )
+
+
+def _storage_options(node: Node) -> StorageOptions:
+    """Those of WITH, and what PARTITION BY says."""
+    options, key = storage_options(without_oids(node.options or ())), partition_key(node)
+    return options if key is None else replace(options, cluster_by=key)
 
 
 def _table_constraint(element: Node, parts: TableParts) -> None:

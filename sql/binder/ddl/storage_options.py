@@ -2,6 +2,7 @@
 
     WITH (history = '7 days')          how far back the table stays readable
     WITH (cluster_by = 'day, region')  the columns by which large writes sort their rows
+    WITH (change_data_feed = on)       readers of its Delta files see what each version changes
     PARTITION BY RANGE (day, region)   the same as cluster_by
     PARTITION BY LIST (region)         the same as cluster_by
 
@@ -11,6 +12,7 @@ purpose, reading few files, is served by file statistics over sorted rows.
 INVARIANTS
   O1  clustering columns are stored by number, so that renaming them changes nothing.
   O2  a clustering column has a type that every engine orders as PostgreSQL does.
+  O3  no column of a table with a change data feed has the name of a column of the feed.
 """
 
 import re
@@ -42,6 +44,9 @@ _DAYS_PER_MONTH: Final = 30
 _HISTORY_US_MAX: Final = 100 * 366 * _DAY_US
 """A hundred years: longer than anybody keeps a table, and far from the ends of int8."""
 
+_FEED: Final = "change_data_feed"
+_FEED_COLUMNS: Final = frozenset({"_change_type", "_commit_version", "_commit_timestamp"})
+
 CLUSTERED_MAX: Final = 32
 """The maximum number of columns of a partition key, as in PostgreSQL."""
 
@@ -68,6 +73,7 @@ class StorageOptions:
 
     history_us: int | None = None
     cluster_by: tuple[NamedColumn, ...] | None = None
+    change_feed: bool | None = None
     kept: tuple[Node, ...] = ()
     """PostgreSQL's own, which are only shown."""
 
@@ -91,6 +97,8 @@ def storage_options(options: Sequence[Node]) -> StorageOptions:
             found = replace(found, kept=(*found.kept, option))
         elif option.defname == "history":
             found = replace(found, history_us=_history(option))
+        elif option.defname == _FEED:
+            found = replace(found, change_feed=_switch(option))
         else:
             names = _names(_text(option))
             found = replace(found, cluster_by=tuple([(name, None) for name in names]))
@@ -154,6 +162,8 @@ def reset_storage_options(table: Table, options: Sequence[Node]) -> Table:
             table = replace(table, parameters=without_parameters([option], table.parameters))
         elif option.defname == "history":
             table = replace(table, history_us=None)
+        elif option.defname == _FEED:
+            table = replace(table, change_feed=False)
         else:
             table = replace(table, clustered=())
     return table
@@ -165,6 +175,9 @@ def with_storage_options(table: Table, options: StorageOptions) -> Table:
         table = replace(table, history_us=options.history_us)
     if options.cluster_by is not None:
         table = replace(table, clustered=_clustered(table, options.cluster_by))
+    if options.change_feed is not None:
+        table = replace(table, change_feed=options.change_feed)
+    refuse_feed_columns(table)
     return replace(table, parameters=stored_parameters(options.kept, table.parameters))
 
 
@@ -178,7 +191,16 @@ def own_storage_options(table: Table) -> list[tuple[str, str]]:
         columns = [table.columns[table.ordinal_of(number)] for number in table.clustered]
         names = ", ".join(quoted_name(column.name) for column in columns)
         shown.append(("cluster_by", names))
+    if table.change_feed:
+        shown.append((_FEED, "on"))
     return shown
+
+
+def refuse_feed_columns(table: Table) -> None:
+    """Refuse names of columns that a change data feed has itself (O3)."""
+    for column in table.columns if table.change_feed else ():
+        if column.name.lower() in _FEED_COLUMNS:
+            raise not_supported(f'a column "{column.name}" in a table with {_FEED}')
 
 
 def _is_kept(option: Node) -> bool:
@@ -187,9 +209,17 @@ def _is_kept(option: Node) -> bool:
         return True
     if option.defname == "deletion_vectors":
         raise not_supported('storage parameter "deletion_vectors"')
-    if option.defname not in ("history", "cluster_by"):
+    if option.defname not in ("history", "cluster_by", _FEED):
         raise SqlError("22023", f'unrecognized parameter "{option.defname}"')
     return False
+
+
+def _switch(option: Node) -> bool:
+    try:
+        return option_boolean(option)
+    except SqlError:
+        message = f'invalid value for boolean option "{option.defname}"'
+        raise SqlError("22023", message, offset_to_position(option.location)) from None
 
 
 # --- history -----------------------------------------------------------------------------------

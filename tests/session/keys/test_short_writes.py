@@ -75,7 +75,7 @@ def test_it_knows_whatever_a_table_or_a_statement_has() -> None:
     assert {field.name for field in fields(Table)} == {
         "oid", "schema", "name", "shard", "columns", "version", "timeline", "history_us", "keys",
         "checks", "numbers", "foreign_keys", "on_commit", "clustered", "parameters", "unlogged",
-        "unique_indexes", "query", "feed",
+        "unique_indexes", "query", "feed", "change_feed",
     }  # fmt: skip
     assert {field.name for field in fields(Key)} == {
         "name", "columns", "primary", "nulls_distinct", "index", "deferrable", "deferred",

@@ -53,9 +53,7 @@ from sql.binder.ddl.generated import with_generated
 from sql.binder.ddl.keys import KEY_KINDS, KeyNode
 from sql.binder.ddl.physical_layout import PHYSICAL_ACTIONS
 from sql.binder.ddl.row_validations import row_validations
-from sql.binder.ddl.storage_options import (
-    refuse_clustering_column,
-)
+from sql.binder.ddl.storage_options import refuse_clustering_column, refuse_feed_columns
 from sql.binder.resolve.relations import table_scan
 from sql.binder.resolve.system_columns import SYSTEM_COLUMNS
 from sql.binder.state import Binding
@@ -110,6 +108,7 @@ def alter_columns(binding: Binding, table: Table, commands: Sequence[Node]) -> A
     recheck_retyped_columns(work)
     if not work.table.columns:
         raise not_supported("a table without columns", None)
+    refuse_feed_columns(work.table)
     _add_constraints(work)
     bound, parents = bind_foreign_keys(binding, work.table, work.foreign)
     foreign = [

@@ -13,6 +13,7 @@ from sql.binder.ddl.alter.actions import check_column_name
 from sql.binder.ddl.alter.set_schema import altered_table, redefined_table, skip_missing_relation
 from sql.binder.ddl.comments import comments_of_renamed_constraint
 from sql.binder.ddl.delta_invariants import with_delta_invariants
+from sql.binder.ddl.storage_options import refuse_feed_columns
 from sql.binder.resolve.catalog_lookup import (
     find_relation_named,
     refuse_renamed_type_clash,
@@ -104,6 +105,7 @@ def rename_column(binding: Binding, node: Node) -> AlterTable | ChangeObjects:
         raise SqlError("42701", f'column "{new}" of relation "{table.name}" already exists')
     after = with_renamed_column(with_stored_not_null_names(table), places[old], new)
     after = with_delta_invariants(binding, after)
+    refuse_feed_columns(after)
     catalog = binding.context.catalog
     renamed: list[tuple[CatalogObject, CatalogObject]] = [
         *((one, index_with_renamed_column(one, old, new)) for one in catalog.indexes(table.oid)),
