@@ -132,7 +132,7 @@ def _json_formatter() -> logging.Formatter:
 
 
 class _KeepingHandler(logging.StreamHandler[TextIO]):
-    """Writes records, and keeps the newest (G3)."""
+    """Writes records, and keeps the newest (G4)."""
 
     def __init__(self, stream: TextIO) -> None:
         super().__init__(stream)
