@@ -180,7 +180,7 @@ class SourceReader(Protocol):
         """What can be read. Changes nothing upstream."""
         ...
 
-    async def prepare(self, tables: Sequence[UpstreamTable]) -> SourceProgress:
+    async def prepare(self, tables: Sequence[UpstreamTable], /) -> SourceProgress:
         """Make what reading needs upstream (a slot), under the name of this source's generation.
 
         Returns the position of the snapshot that `snapshot` gives. What a try before has made
@@ -193,7 +193,7 @@ class SourceReader(Protocol):
         ...
 
     async def start(
-        self, progress: SourceProgress, tables: Sequence[UpstreamTable]
+        self, progress: SourceProgress, tables: Sequence[UpstreamTable], /
     ) -> UpstreamIdentity:
         """Go on directly behind a position: the next `read` gives what follows.
 

@@ -197,10 +197,11 @@ def drop_source(binding: Binding, node: DropSourceNode) -> ChangeObjects:
 
 def detach_source(binding: Binding, node: DetachSourceNode) -> ChangeObjects:
     """ALTER TABLE .. DETACH SOURCE. Raises 42P01, 55000, 42809."""
-    schema = node.table[0].text if len(node.table) > 1 else None
-    table = look_up_table(binding, node.table[-1].text, schema=schema)
+    *path, name = node.table
+    table = look_up_table(binding, name.text, schema=path[0].text if path else None)
     if table is None:
-        raise undefined_table(".".join(name.text for name in node.table), node.table[0].place + 1)
+        first = (*path, name)[0]
+        raise undefined_table(".".join(part.text for part in node.table), first.place + 1)
     if table.feed is None:
         raise SqlError("55000", f'table "{table.name}" is not fed by a source')
     if not table.feed.reference:
