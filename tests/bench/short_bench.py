@@ -80,7 +80,7 @@ def main() -> None:
         postgres_server() as postgres,
     ):
         for dsn in (server.dsn, postgres.dsn):
-            _prepare(dsn)
+            prepare_tables(dsn)
         for name in names:
             case = CASES[name]
             for protocol in [p for p in case.protocols if p in options.protocols.split(",")]:
@@ -88,7 +88,8 @@ def main() -> None:
                     _measure(server, postgres, name, protocol, count, options)
 
 
-def _prepare(dsn: str) -> None:
+def prepare_tables(dsn: str) -> None:
+    """The tables that the scripts use."""
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute("create table t (id int8, name text)")
         connection.execute("create table u (id bigint primary key, name text)")
@@ -129,8 +130,8 @@ def measured_servers(
     server: Meridian, postgres: Postgres
 ) -> Sequence[tuple[str, Callable[[], float], bool]]:
     return (
-        (server.dsn, lambda: _cpu_us([server.pid]), True),
-        (postgres.dsn, lambda: _cpu_us(_family(postgres)), False),
+        (server.dsn, lambda: process_cpu_us([server.pid]), True),
+        (postgres.dsn, lambda: process_cpu_us(_family(postgres)), False),
     )
 
 
@@ -148,7 +149,7 @@ def _family(postgres: Postgres) -> Sequence[int]:
     return [first]
 
 
-def _cpu_us(pids: Sequence[int]) -> float:
+def process_cpu_us(pids: Sequence[int]) -> float:
     """Processor time of processes, and of their children that have ended, in microseconds."""
     total = 0.0
     for pid in pids:
