@@ -29,18 +29,32 @@ class UpstreamDatabase:
         self.name = dsn.rpartition("/")[2]
         self.port = server.port
         self.connection = psycopg.connect(dsn, autocommit=True)
+        self._readers: list[PostgresReader] = []
 
     def close(self) -> None:
         self.connection.close()
 
     def empty(self) -> None:
         """As it was at first; also the session."""
+        self._abandon_readers()
         self.drop_slots()
         publications = self.rows("SELECT pubname FROM pg_publication")
         self.execute(
             *("RESET ALL", "DROP SCHEMA public CASCADE", "CREATE SCHEMA public"),
             *(f"DROP PUBLICATION {name}" for (name,) in publications),
         )
+
+    def _abandon_readers(self) -> None:
+        """A scenario that failed has left its connections open and reads them no more: a sender
+        that waits for such a client cannot be terminated.
+        """
+        for reader in self._readers:
+            stream = reader._stream
+            links = (reader._side, reader._exporting, None if stream is None else stream._link)
+            for link in links:
+                if link is not None:
+                    link._pgconn.finish()
+        self._readers.clear()
 
     def drop_slots(self) -> None:
         """All of this database, whoever holds them."""
@@ -79,7 +93,10 @@ class UpstreamDatabase:
         **others: Any,
     ) -> PostgresReader:
         """A new one on the same slot."""
-        return kind(self.address(), publication=publication, slot=self.slot, name="feed", **others)
+        self._readers.append(
+            kind(self.address(), publication=publication, slot=self.slot, name="feed", **others)
+        )
+        return self._readers[-1]
 
     def slots(self) -> Sequence[tuple[str, int]]:
         """Name and acknowledged position of each."""
