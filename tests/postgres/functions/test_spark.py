@@ -34,12 +34,12 @@ pytestmark = pytest.mark.spark
 BATCH = 100
 OUTSIDE_ERRORS_EVERY = 10
 SLOW_EVERY = {
-    "postgresql": 17,
+    "postgresql": 34,
     "arrays": 11,
     "patterns": 5,
     "texts": 5,
     "formats": 5,
-    "json": 11,
+    "json": 22,
     "times": 11,
     "aliases": 11,
 }
