@@ -30,7 +30,7 @@ from coordinator.core.messages import Isolation
 from coordinator.execution.context import Services
 from coordinator.execution.short_read import ShortRead
 from coordinator.pgwire.codec import encode_backend
-from coordinator.pgwire.flights import BindFlight, QueryFlight
+from coordinator.pgwire.flights import BindFlight, Flight, QueryFlight
 from coordinator.pgwire.messages import (
     BindComplete,
     CommandComplete,
@@ -102,17 +102,16 @@ class ShortAnswers:
         """Answer the flight that comes next, if it is one; False: nothing has happened (Y1)."""
         logging = self._variables.logging
         if logging is None:
-            return self._answer()
+            return self._answer(self._client.flight())
         if logging.is_each:
             return False  # Y4
         flight, began = self._client.flight(), perf_counter()
-        answered = self._answer()
+        answered = self._answer(flight)
         if answered and flight is not None:
             self._log.answered(flight, perf_counter() - began)
         return answered
 
-    def _answer(self) -> bool:
-        flight = self._client.flight()
+    def _answer(self, flight: Flight | None) -> bool:
         if flight is None or not self._is_on or not self._may_answer():
             return False
         try:
