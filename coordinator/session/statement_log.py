@@ -81,10 +81,9 @@ class StatementLog:
             self._end(*found, seconds=perf_counter() - began, logged=logged)
 
     def answered(self, flight: Flight, seconds: float) -> None:
-        """A short way has answered it (L2); its portal may be gone, and the values with it."""
-        logging = self._variables.logging
-        if logging is None or not 0 < logging.least_ms <= 1000 * seconds:
-            return
+        """A short way has answered it, and was slow (L2). Its portal may be gone, and the values
+        with it.
+        """
         if isinstance(flight, QueryFlight):
             subject = f"statement: {flight.text}"
         else:
