@@ -7,16 +7,8 @@ import psycopg
 import pytest
 
 from coordinator.core.settings import CoreSettings
-from tests.session.change_streams.test_ends import now, subscriptions, until
+from tests.session.change_streams.followers import now, subscriptions, until
 from tests.support.stack import serving
-
-SOON = CoreSettings(subscribe_progress_us=50_000)
-
-
-@pytest.fixture(scope="module")
-def dsn() -> Iterator[str]:
-    with serving(core=SOON) as found:
-        yield found
 
 
 @pytest.fixture

@@ -5,18 +5,8 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from coordinator.core.settings import CoreSettings
 from coordinator.execution.change_streams import envelopes, netting
-from tests.session.change_streams.test_ends import cancel, now, subscriptions, told, until
-from tests.support.stack import serving
-
-SOON = CoreSettings(subscribe_progress_us=50_000, subscribe_compare_us=20_000)
-
-
-@pytest.fixture(scope="module")
-def dsn() -> Iterator[str]:
-    with serving(core=SOON) as found:
-        yield found
+from tests.session.change_streams.followers import cancel, now, subscriptions, told, until
 
 
 @pytest.fixture

@@ -5,17 +5,7 @@ from collections.abc import Iterator, Sequence
 import psycopg
 import pytest
 
-from coordinator.core.settings import CoreSettings
-from tests.session.change_streams.test_ends import now
-from tests.support.stack import serving
-
-SOON = CoreSettings(subscribe_progress_us=50_000)
-
-
-@pytest.fixture(scope="module")
-def dsn() -> Iterator[str]:
-    with serving(core=SOON) as found:
-        yield found
+from tests.session.change_streams.followers import now
 
 
 @pytest.fixture

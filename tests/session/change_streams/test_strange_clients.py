@@ -7,19 +7,10 @@ import psycopg
 import pytest
 
 from coordinator.config import Settings
-from coordinator.core.settings import CoreSettings
 from coordinator.pgwire.messages import CommandComplete, DataRows, ErrorResponse, Query
-from tests.session.change_streams.test_ends import cancel, subscriptions, until
+from tests.session.change_streams.followers import cancel, subscriptions, until
 from tests.support.stack import serving
 from tests.support.wire import WireClient, show
-
-SOON = CoreSettings(subscribe_progress_us=50_000)
-
-
-@pytest.fixture(scope="module")
-def dsn() -> Iterator[str]:
-    with serving(core=SOON) as found:
-        yield found
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import psycopg
 import pytest
 
 from storage.memory import MemoryObjectStore, MemoryStash
-from tests.session.change_streams.test_ends import until
+from tests.session.change_streams.followers import until
 from tests.support.stack import serving
 
 FED = 'cannot change table "counter", which is fed by a source'

@@ -13,7 +13,7 @@ from coordinator.monitoring.observation import ObservedServing, SourceTotals
 from coordinator.server.diagnostics import find_troubles
 from sql.catalog.objects import SourceDefinition
 from storage.types import Timestamp
-from tests.session.change_streams.test_ends import until
+from tests.session.change_streams.followers import until
 from tests.session.monitoring.http_client import scrape, value
 from tests.support.connections import GatedStash, connected, on_a_loop, waiting
 from tests.support.servers import Meridian, free_port, meridian
