@@ -203,13 +203,7 @@ class LibpqLink:
 
         await self._send(text)
         last: PGresult | None = None
-        while True:
-            while self._pgconn.is_busy():
-                await self._ready(writing=False)
-                self._consume()
-            result = self._pgconn.get_result()
-            if result is None:
-                break
+        while (result := await self._next_result()) is not None:
             last = result
             if result.status in (pq.ExecStatus.COPY_BOTH, pq.ExecStatus.COPY_OUT):
                 break
@@ -273,6 +267,12 @@ class LibpqLink:
                 if not whole:
                     self.close()
 
+    async def _next_result(self) -> "PGresult | None":
+        while self._pgconn.is_busy():
+            await self._ready(writing=False)
+            self._consume()
+        return self._pgconn.get_result()
+
     async def _next_line(self) -> bytes:
         while (data := self._received()) is None:
             await self._ready(writing=False)
@@ -281,13 +281,7 @@ class LibpqLink:
 
     async def _ended(self) -> None:
         """The results behind the last line tell whether it was the last."""
-        while True:
-            while self._pgconn.is_busy():
-                await self._ready(writing=False)
-                self._consume()
-            result = self._pgconn.get_result()
-            if result is None:
-                return
+        while (result := await self._next_result()) is not None:
             self._check(result)
 
     async def start_streaming(self, text: str) -> None:

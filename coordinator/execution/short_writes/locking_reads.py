@@ -6,7 +6,6 @@ One row at most has the key, so neither an order nor a limit of one or more chan
 """
 
 from collections.abc import Sequence
-from typing import Final
 
 from compute.access.point_reads import unique_point
 from compute.access.rows_in_memory import KEY_TYPES
@@ -14,7 +13,12 @@ from coordinator.core.short_writes.by_key import WriteByKey, row_bytes
 from coordinator.execution.context import Services
 from coordinator.execution.locking_queries import LOCK_MODES
 from coordinator.execution.short_read import SHORT_TYPES
-from coordinator.execution.short_writes.compile import CompiledWrite, Names, is_plain_statement
+from coordinator.execution.short_writes.compile import (
+    VALUES_BYTES_MAX,
+    CompiledWrite,
+    Names,
+    is_plain_statement,
+)
 from coordinator.execution.short_writes.given_values import compile_runtime_values
 from coordinator.execution.short_writes.row_plans import ShownRows, compile_row_plan
 from coordinator.execution.short_writes.statements import KeyedLock, RowOfKey, TargetTable
@@ -25,9 +29,6 @@ from sql.plan.traverse import rewrite_inputs
 from sql.statements.bound import BoundQuery, ParameterizedStatement
 from sql.statements.locking import LockingQuery, LockPolicy
 from sql.types.sql_type import Value
-
-_VALUES_BYTES_MAX: Final = 64 << 10
-"""Of the parameters. Larger: longer stalls of the loop."""
 
 
 def compile_locking_read(
@@ -56,7 +57,7 @@ def compile_locking_read(
 
     def lock(parameters: Sequence[Value], names: Names) -> WriteByKey | None:
         nbytes = row_bytes(tuple(parameters))
-        if nbytes > _VALUES_BYTES_MAX:
+        if nbytes > VALUES_BYTES_MAX:
             return None
         return KeyedLock(target, names, 0, None, of, tuple(parameters), mode, shown.ordinals)
 

@@ -12,6 +12,7 @@ INVARIANTS
   S2  whatever fails leaves this way (I3 of the package).
 """
 
+from abc import abstractmethod
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, cast
@@ -265,57 +266,54 @@ class RowOfKey:
 
 
 @dataclass(frozen=True, slots=True)
-class KeyedUpdate(ShortWrite):
+class WriteOfRow(ShortWrite):
+    """What statements have that find the row of a key, and change or lock it."""
+
+    of: RowOfKey
+    parameters: Sequence[Value]
+
+    def reads(self) -> Iterable[ReadPredicate | None]:
+        """See WriteByKey."""
+        return self.of.reads(self.table, self.parameters)
+
+    def evaluate(self, rows: CurrentRows) -> Sequence[ChangedRow]:
+        """See WriteByKey."""
+        found = self.of.find(rows, self.parameters)
+        return () if found is None else (self.changed(*found),)
+
+    @abstractmethod
+    def changed(self, current: CurrentRow, made: Row, /) -> ChangedRow:
+        """What becomes of the row. `made`: what the plan makes of it. Raises CannotEvaluate."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedUpdate(WriteOfRow):
     """UPDATE .. WHERE key = .., without a change of any key."""
 
-    of: RowOfKey
-    parameters: Sequence[Value]
-
-    def reads(self) -> Iterable[ReadPredicate | None]:
-        """See WriteByKey."""
-        return self.of.reads(self.table, self.parameters)
-
-    def evaluate(self, rows: CurrentRows) -> Sequence[ChangedRow]:
-        """See WriteByKey."""
-        found = self.of.find(rows, self.parameters)
-        if found is None:
-            return ()
-        current, made = found
+    def changed(self, current: CurrentRow, made: Row, /) -> ChangedRow:
+        """See WriteOfRow."""
         # The identity comes first, then the new row (`sql/statements/bound.py`).
         new = self.target.computed(made[2 : 2 + self.target.width])
-        return (self.change(current, new),)
+        return self.change(current, new)
 
 
 @dataclass(frozen=True, slots=True)
-class KeyedDelete(ShortWrite):
+class KeyedDelete(WriteOfRow):
     """DELETE .. WHERE key = .."""
 
-    of: RowOfKey
-    parameters: Sequence[Value]
-
-    def reads(self) -> Iterable[ReadPredicate | None]:
-        """See WriteByKey."""
-        return self.of.reads(self.table, self.parameters)
-
-    def evaluate(self, rows: CurrentRows) -> Sequence[ChangedRow]:
-        """See WriteByKey."""
-        found = self.of.find(rows, self.parameters)
-        if found is None:
-            return ()
-        current, _ = found
+    def changed(self, current: CurrentRow, _made: Row, /) -> ChangedRow:
+        """See WriteOfRow."""
         assert current.values is not None, "a row that is found is there"
         shown = None if self.shows is None else self.shows(current.values)
-        return (ChangedRow(current, None, returned=shown),)
+        return ChangedRow(current, None, returned=shown)
 
 
 @dataclass(frozen=True, slots=True)
-class KeyedLock(ShortWrite):
+class KeyedLock(WriteOfRow):
     """SELECT .. WHERE key = .. FOR UPDATE, and its kin. `shown`: where its columns are in what the
     plan makes of a row.
     """
 
-    of: RowOfKey
-    parameters: Sequence[Value]
     mode: LockMode
     shown: Sequence[int]
 
@@ -324,15 +322,7 @@ class KeyedLock(ShortWrite):
         """See WriteByKey."""
         return self.mode
 
-    def reads(self) -> Iterable[ReadPredicate | None]:
-        """See WriteByKey."""
-        return self.of.reads(self.table, self.parameters)
-
-    def evaluate(self, rows: CurrentRows) -> Sequence[ChangedRow]:
-        """See WriteByKey."""
-        found = self.of.find(rows, self.parameters)
-        if found is None:
-            return ()
-        current, made = found
+    def changed(self, current: CurrentRow, made: Row, /) -> ChangedRow:
+        """See WriteOfRow."""
         shown = tuple([made[place] for place in self.shown])
-        return (ChangedRow(current, current.values, returned=shown),)
+        return ChangedRow(current, current.values, returned=shown)
