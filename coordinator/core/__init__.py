@@ -2,8 +2,8 @@
 
     session ─▶ message ─▶ core.step(message, now) ─▶ effects ─▶ driver ─▶ completion ─▶ core.step
 
-- The protocol: `messages` (requests), `completions`, `effects`; `core` dispatches, `state` holds
-  the parts, `settings` their limits.
+- The protocol: the package `messages` (requests, replies), `completions`, `effects`; `core`
+  dispatches, `state` holds the parts, `settings` their limits.
 - Time: `oracle`, `timestamps`, `snapshots`, `read_holds`.
 - Transactions: `transactions`, `transaction_buffers`, `own_writes`, `scans`, `predicates`.
 - Commits: `commits`, `group_commit`, `group_members`, `validation`, `fences`, `recent_writes`,

@@ -24,7 +24,7 @@ from typing import Final
 from coordinator.core.catalog_annotations import forget_annotations, put_comment, subject_exists
 from coordinator.core.catalog_records import decode_change, encode_change
 from coordinator.core.catalog_references import new_broken_reference
-from coordinator.core.messages import (
+from coordinator.core.messages.catalog_changes import (
     AttachView,
     CatalogChange,
     LeaveView,

@@ -10,7 +10,7 @@ INVARIANTS
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, TypeVar
 
-from coordinator.core.messages import (
+from coordinator.core.messages.catalog_changes import (
     CatalogChange,
     PutObject,
     PutTable,

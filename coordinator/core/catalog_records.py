@@ -8,7 +8,7 @@ from dataclasses import asdict
 from decimal import Decimal
 from typing import TypeAlias, cast
 
-from coordinator.core.messages import (
+from coordinator.core.messages.catalog_changes import (
     AttachView,
     CatalogChange,
     LeaveView,

@@ -17,7 +17,13 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from coordinator.core.catalog_annotations import subject_exists
-from coordinator.core.messages import CatalogChange, PutObject, PutTable, RemoveObject, RemoveTable
+from coordinator.core.messages.catalog_changes import (
+    CatalogChange,
+    PutObject,
+    PutTable,
+    RemoveObject,
+    RemoveTable,
+)
 from coordinator.core.privilege_changes import is_builtin_subject, missing_role
 from coordinator.core.relation_names import duplicate_relation_names
 from sql.binder.stored.stored_names import named_relations

@@ -33,23 +33,16 @@ from coordinator.core.group_members import (
 )
 from coordinator.core.locking.moved_rows import follow_replaced_rows
 from coordinator.core.locking.requests import release_session_locks, serve_waiters
-from coordinator.core.messages import (
-    Blocked,
+from coordinator.core.messages.catalog_changes import PutTable, RemoveTable
+from coordinator.core.messages.identities import ConnectionId, RequestId, TransactionId
+from coordinator.core.messages.replies import Blocked, Committed, Leased, Refused, RefusedReason
+from coordinator.core.messages.requests import (
     CatalogPublished,
     ChangeByKey,
-    Committed,
     CommitTransaction,
-    ConnectionId,
     Disconnected,
     InsertRows,
-    Leased,
-    PutTable,
-    Refused,
-    RefusedReason,
-    RemoveTable,
-    RequestId,
     TakeLease,
-    TransactionId,
 )
 from coordinator.core.short_writes.by_key import NOTHING_CHANGED
 from coordinator.core.sources.batches import PendingBatch

@@ -1,6 +1,6 @@
 """Completion messages: how each effect of `effects.py` ends, reported to the core.
 
-Past tense; every one is a value, and one of `messages.Message`.
+Past tense; every one is a value, and one of `messages.requests.Message`.
 """
 
 from collections.abc import Mapping

@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from coordinator.core.change_streams.steps import SubscriptionId
-from coordinator.core.messages import CatalogChange, ConnectionId, ReplyValue, RequestId
+from coordinator.core.messages.catalog_changes import CatalogChange
+from coordinator.core.messages.identities import ConnectionId, RequestId
+from coordinator.core.messages.replies import ReplyValue
 from coordinator.core.sources.effects import SourceEffect
 from coordinator.core.transactions import StagedFiles
 from sql.catalog.catalog import Catalog

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from coordinator.core.messages import Refused, RefusedReason
+from coordinator.core.messages.replies import Refused, RefusedReason
 from sql.catalog.catalog import Table
 from storage.shard import Fence, ShardState
 from storage.types import ShardId

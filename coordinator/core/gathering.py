@@ -13,15 +13,9 @@ import pyarrow as pa
 
 from coordinator.core.fences import fenced_table_refusal
 from coordinator.core.group_members import GroupMember, PendingChange, PendingCommit, PendingInsert
-from coordinator.core.messages import (
-    Blocked,
-    CatalogChange,
-    ConnectionId,
-    LeaveView,
-    Refused,
-    RefusedReason,
-    RequestId,
-)
+from coordinator.core.messages.catalog_changes import CatalogChange, LeaveView
+from coordinator.core.messages.identities import ConnectionId, RequestId
+from coordinator.core.messages.replies import Blocked, Refused, RefusedReason
 from coordinator.core.not_null_check import table_not_null_refusal
 from coordinator.core.recent_writes import committed_writes
 from coordinator.core.short_writes.by_key import CannotEvaluate, WriteAnswer, returned_rows

@@ -52,13 +52,9 @@ from coordinator.core.leases import WriteLeases
 from coordinator.core.locking.held_rows import as_deletes
 from coordinator.core.locking.lock_table import LockTable
 from coordinator.core.locking.modes import LockMode
-from coordinator.core.messages import (
-    Blocked,
-    CatalogChange,
-    Refused,
-    RemoveObject,
-    RequestId,
-)
+from coordinator.core.messages.catalog_changes import CatalogChange, RemoveObject
+from coordinator.core.messages.identities import RequestId
+from coordinator.core.messages.replies import Blocked, Refused
 from coordinator.core.not_null_check import not_null_refusal
 from coordinator.core.own_writes import deletes_of_others, merge_batches
 from coordinator.core.recent_writes import CommittedWrites, RecentWrites, committed_writes

@@ -10,17 +10,15 @@ from typing import Final, TypeAlias
 
 from coordinator.core.locking.lock_table import LockRequest, LockTable
 from coordinator.core.locking.modes import LockMode, RowTag, TableTag
-from coordinator.core.messages import (
-    Blocked,
+from coordinator.core.messages.catalog_changes import (
     CatalogChange,
-    ConnectionId,
-    Insertion,
     PutObject,
     PutTable,
     RemoveTable,
-    RequestId,
-    TransactionId,
 )
+from coordinator.core.messages.identities import ConnectionId, RequestId, TransactionId
+from coordinator.core.messages.replies import Blocked
+from coordinator.core.messages.requests import Insertion
 from coordinator.core.own_writes import deletes_of_others
 from coordinator.core.short_writes.by_key import WriteByKey
 from coordinator.core.sources.batches import PendingBatch

@@ -12,7 +12,7 @@ INVARIANTS
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from coordinator.core.messages import RequestId, TransactionId
+from coordinator.core.messages.identities import RequestId, TransactionId
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,15 +28,9 @@ from coordinator.core.completions import CutFlushed, FilesRewritten, Forgotten, 
 from coordinator.core.cut_schedule import CutSchedule
 from coordinator.core.effects import Effect, ForgetShards, Reply, RewriteFiles, VacuumShard
 from coordinator.core.fences import fenced_table_refusal
-from coordinator.core.messages import (
-    Maintained,
-    Optimize,
-    Refused,
-    RefusedReason,
-    RequestId,
-    TransactionId,
-    Vacuum,
-)
+from coordinator.core.messages.identities import RequestId, TransactionId
+from coordinator.core.messages.replies import Maintained, Refused, RefusedReason
+from coordinator.core.messages.requests import Optimize, Vacuum
 from coordinator.core.settings import CoreSettings
 from coordinator.core.transactions import Transaction
 from sql.catalog.catalog import Table

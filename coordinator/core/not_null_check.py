@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import pyarrow as pa
 
-from coordinator.core.messages import Refused, RefusedReason
+from coordinator.core.messages.replies import Refused, RefusedReason
 from sql.catalog.catalog import Column, Table
 from storage.batch import DataFile, WriteBatch
 from storage.delta.statistics import null_counts

@@ -13,7 +13,7 @@ from coordinator.core.change_streams.subscriptions import Subscription, Subscrip
 from coordinator.core.group_commit import GroupCommit
 from coordinator.core.locking.lock_table import LockTable
 from coordinator.core.locking.modes import LockMode, LockTag
-from coordinator.core.messages import ConnectionId, TransactionId
+from coordinator.core.messages.identities import ConnectionId, TransactionId
 from coordinator.core.oracle import Oracle
 from coordinator.core.own_writes import OwnWrites
 from coordinator.core.read_holds import ReadHolds

@@ -16,7 +16,12 @@ from collections.abc import Iterator, Mapping
 from typing import Final, TypeAlias
 
 from coordinator.core.catalog_annotations import subject_exists
-from coordinator.core.messages import PutPrivileges, PutRole, PutSettings, RemoveRole
+from coordinator.core.messages.catalog_changes import (
+    PutPrivileges,
+    PutRole,
+    PutSettings,
+    RemoveRole,
+)
 from sql.catalog.acl import FIRST_OID, ObjectPrivileges, roles_in_acl
 from sql.catalog.catalog import Table
 from sql.catalog.objects import CatalogObject, Subject

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from coordinator.core.change_streams.steps import SubscriptionId
-from coordinator.core.messages import TransactionId
+from coordinator.core.messages.identities import TransactionId
 from sql.catalog.catalog import Catalog, Table
 from storage.types import ShardId, Timestamp
 

@@ -18,7 +18,8 @@ from typing import Final
 
 from coordinator.core.catalog import StaleCatalog
 from coordinator.core.effects import Effect, Reply
-from coordinator.core.messages import Isolation, RefreshSnapshot
+from coordinator.core.messages.identities import Isolation
+from coordinator.core.messages.locks import RefreshSnapshot
 from coordinator.core.own_writes import final_batch
 from coordinator.core.recent_writes import Verdict
 from coordinator.core.stale_definitions import stale_name_refusal, stale_tables_refusal

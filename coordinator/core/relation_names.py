@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from coordinator.core.messages import CatalogChange, PutObject, PutTable
+from coordinator.core.messages.catalog_changes import CatalogChange, PutObject, PutTable
 from sql.catalog.catalog import Catalog
 from sql.catalog.objects import RELATION_SPACE
 

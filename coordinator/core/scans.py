@@ -7,15 +7,9 @@ Functions over the core's state; the invariants (R3, H2) are those of `core/core
 from coordinator.core.effects import Effect, Reply
 from coordinator.core.fences import fenced_table_refusal
 from coordinator.core.locking.requests import locked_by_others
-from coordinator.core.messages import (
-    AdoptSnapshot,
-    Isolation,
-    PinSnapshot,
-    Refused,
-    RefusedReason,
-    Scan,
-    Views,
-)
+from coordinator.core.messages.identities import Isolation
+from coordinator.core.messages.replies import Refused, RefusedReason, Views
+from coordinator.core.messages.requests import AdoptSnapshot, PinSnapshot, Scan
 from coordinator.core.refresh import advance_look_ups
 from coordinator.core.state import CoreState, refuse
 from coordinator.core.transactions import Transaction

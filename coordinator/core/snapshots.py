@@ -17,15 +17,9 @@ from typing import assert_never
 from coordinator.core.catalog import StaleCatalog
 from coordinator.core.effects import Reply
 from coordinator.core.group_commit import GroupCommit
-from coordinator.core.messages import (
-    Isolation,
-    Refused,
-    RefusedReason,
-    RequestId,
-    Snapshot,
-    TakeSnapshot,
-    TransactionId,
-)
+from coordinator.core.messages.identities import Isolation, RequestId, TransactionId
+from coordinator.core.messages.replies import Refused, RefusedReason, Snapshot
+from coordinator.core.messages.requests import TakeSnapshot
 from coordinator.core.oracle import Oracle
 from coordinator.core.read_holds import ReadHolds
 from coordinator.core.settings import CoreSettings

@@ -7,7 +7,8 @@ names that it rests on ──┴─▶ catalog of now ───┴ 40001, reason
 from collections.abc import Iterable
 
 from coordinator.core.catalog import is_current, is_look_up_current
-from coordinator.core.messages import PutTable, Refused, RefusedReason, RemoveTable
+from coordinator.core.messages.catalog_changes import PutTable, RemoveTable
+from coordinator.core.messages.replies import Refused, RefusedReason
 from coordinator.core.transactions import VALIDATING, Transaction
 from sql.catalog.catalog import Catalog, NameDependency, Table, is_whole_catalog
 from sql.catalog.objects import TYPE_SPACE

@@ -14,7 +14,8 @@ from coordinator.core.leases import WriteLeases
 from coordinator.core.locking.lock_table import LockTable
 from coordinator.core.locking.wait_graph import WaitGraph
 from coordinator.core.maintenance import Maintenance
-from coordinator.core.messages import Refused, RefusedReason, RequestId, TransactionId
+from coordinator.core.messages.identities import RequestId, TransactionId
+from coordinator.core.messages.replies import Refused, RefusedReason
 from coordinator.core.notifications.queue import NotificationQueue
 from coordinator.core.oracle import Oracle
 from coordinator.core.read_holds import NIL, ReadHolds

@@ -2,7 +2,12 @@
 
 from collections.abc import Mapping
 
-from coordinator.core.messages import PutReadHold, PutTimeline, RemoveReadHold, RemoveTimeline
+from coordinator.core.messages.catalog_changes import (
+    PutReadHold,
+    PutTimeline,
+    RemoveReadHold,
+    RemoveTimeline,
+)
 from sql.catalog.catalog import ReadHold, Table, Timeline
 
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, TypeAlias
 
-from coordinator.core.messages import Isolation
+from coordinator.core.messages.identities import Isolation
 from storage.types import Timestamp
 
 _BEFORE_ALL: Final = Timestamp(0)

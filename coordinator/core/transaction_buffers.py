@@ -9,8 +9,8 @@ from typing import TypeAlias, assert_never
 
 from coordinator.core.effects import Effect, RemoveStaged, Reply
 from coordinator.core.locking.requests import serve_waiters
-from coordinator.core.messages import (
-    InlineRows,
+from coordinator.core.messages.replies import InlineRows
+from coordinator.core.messages.requests import (
     ReleaseSavepoint,
     RollbackTo,
     Savepoint,

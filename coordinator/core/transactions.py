@@ -33,17 +33,15 @@ from coordinator.core.catalog import (
     is_look_up_current,
 )
 from coordinator.core.definition_conflicts import find_definition_conflict
-from coordinator.core.messages import (
+from coordinator.core.messages.catalog_changes import (
     AttachView,
     CatalogChange,
-    ConnectionId,
-    Isolation,
     PutTable,
     RemoveTable,
-    Snapshot,
-    TransactionId,
-    WriteRows,
 )
+from coordinator.core.messages.identities import ConnectionId, Isolation, TransactionId
+from coordinator.core.messages.replies import Snapshot
+from coordinator.core.messages.requests import WriteRows
 from coordinator.core.notifications.changes import NotificationChanges
 from coordinator.core.own_writes import OwnWrites, OwnWritesMark, final_batch, is_empty
 from coordinator.core.predicates import KeyLookUps, ReadPredicate, ReadSet

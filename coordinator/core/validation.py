@@ -42,7 +42,8 @@ from dataclasses import dataclass, field
 from pyroaring import BitMap64
 
 from coordinator.core.fences import fence_refusal
-from coordinator.core.messages import Isolation, Refused, RefusedReason
+from coordinator.core.messages.identities import Isolation
+from coordinator.core.messages.replies import Refused, RefusedReason
 from coordinator.core.own_writes import deletes_of_others, final_batch
 from coordinator.core.predicates import KeyLookUp, KeyLookUps, ReadPredicate
 from coordinator.core.recent_writes import (

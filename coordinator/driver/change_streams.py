@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from coordinator.core.change_streams.steps import ChangeStep, SubscriptionId
-from coordinator.core.messages import Message, MoveSubscription, Unsubscribe
+from coordinator.core.messages.requests import Message, MoveSubscription, Unsubscribe
 from storage.types import Timestamp
 
 WOKEN_AT_ONCE: Final = 8

@@ -29,7 +29,7 @@ from coordinator.core.completions import (
     Tidied,
 )
 from coordinator.core.effects import FlushCut, Tidy
-from coordinator.core.messages import Message
+from coordinator.core.messages.requests import Message
 from coordinator.driver.maintenance_effects import RunBlocking
 from coordinator.failures import storage_failure
 from coordinator.server_counters import Durations

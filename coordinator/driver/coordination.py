@@ -13,21 +13,19 @@ import pyarrow as pa
 
 from coordinator.core.change_streams.steps import SubscriptionRequest
 from coordinator.core.locking.modes import LockMode, LockTag, LockWait
-from coordinator.core.messages import (
+from coordinator.core.messages.catalog_changes import CatalogChange
+from coordinator.core.messages.identities import ConnectionId, Isolation, TransactionId
+from coordinator.core.messages.locks import RowsToLock
+from coordinator.core.messages.replies import (
     Blocked,
-    CatalogChange,
     ChangedByKey,
     Committed,
-    ConnectionId,
-    Insertion,
-    Isolation,
     LockAnswered,
     Refused,
     RefusedReason,
-    RowsToLock,
     Snapshot,
-    TransactionId,
 )
+from coordinator.core.messages.requests import Insertion
 from coordinator.core.notifications.changes import NotificationChanges, TakenNotifications
 from coordinator.core.observation import ObservedTimeline, TimestampExplained
 from coordinator.core.predicates import ReadPredicate

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from coordinator.core.messages import CatalogChange, PutTimeline
+from coordinator.core.messages.catalog_changes import CatalogChange, PutTimeline
 from sql.catalog.catalog import Timeline
 from storage.delta.vacuum import remove_table
 from storage.errors import Fatal, Fenced, StorageError

@@ -8,7 +8,7 @@ All drivers of a process share one, as their cores share the queue.
 
 from collections.abc import Callable, Iterable
 
-from coordinator.core.messages import ConnectionId
+from coordinator.core.messages.identities import ConnectionId
 from coordinator.core.notifications.queue import NotificationQueue
 
 

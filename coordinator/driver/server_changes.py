@@ -3,7 +3,9 @@
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from coordinator.core.messages import CatalogChange, ConnectionId, RefusedReason
+from coordinator.core.messages.catalog_changes import CatalogChange
+from coordinator.core.messages.identities import ConnectionId
+from coordinator.core.messages.replies import RefusedReason
 from coordinator.driver.coordination import Coordination, RequestRefused
 from sql.catalog.catalog import Catalog
 

@@ -5,13 +5,8 @@ Part of `timelines.py`, whose invariants these serve (L1).
 
 from dataclasses import dataclass, field
 
-from coordinator.core.messages import (
-    CatalogChange,
-    ConnectionId,
-    Isolation,
-    PutTable,
-    TransactionId,
-)
+from coordinator.core.messages.catalog_changes import CatalogChange, PutTable
+from coordinator.core.messages.identities import ConnectionId, Isolation, TransactionId
 from coordinator.driver.coordination import RequestRefused
 from coordinator.driver.driver import Driver
 from sql.catalog.catalog import Catalog, NameDependency

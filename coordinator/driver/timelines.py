@@ -24,21 +24,11 @@ import pyarrow as pa
 from coordinator.core.change_streams.steps import SubscriptionRequest
 from coordinator.core.effects import PublishCatalog
 from coordinator.core.locking.modes import LockMode, LockTag, LockWait
-from coordinator.core.messages import (
-    CatalogChange,
-    CatalogPublished,
-    ChangedByKey,
-    Committed,
-    ConnectionId,
-    Insertion,
-    Isolation,
-    LockAnswered,
-    PutTimeline,
-    RemoveTimeline,
-    RowsToLock,
-    Snapshot,
-    TransactionId,
-)
+from coordinator.core.messages.catalog_changes import CatalogChange, PutTimeline, RemoveTimeline
+from coordinator.core.messages.identities import ConnectionId, Isolation, TransactionId
+from coordinator.core.messages.locks import RowsToLock
+from coordinator.core.messages.replies import ChangedByKey, Committed, LockAnswered, Snapshot
+from coordinator.core.messages.requests import CatalogPublished, Insertion
 from coordinator.core.notifications.changes import NotificationChanges, TakenNotifications
 from coordinator.core.observation import ObservedTimeline, TimestampExplained
 from coordinator.core.predicates import ReadPredicate

@@ -12,7 +12,7 @@ The functions are those of PostgreSQL's `lockfuncs.c`.
 from collections.abc import Sequence
 
 from coordinator.core.locking.modes import AdvisoryTag, LockMode, LockWait
-from coordinator.core.messages import ConnectionId
+from coordinator.core.messages.identities import ConnectionId
 from coordinator.execution.context import Execution
 from coordinator.pgwire.messages import Severity
 from coordinator.transaction.lock_calls import LockCall

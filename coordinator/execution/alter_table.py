@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from coordinator.core.messages import PutTable
+from coordinator.core.messages.catalog_changes import PutTable
 from coordinator.execution.context import Execution
 from coordinator.execution.dml.claimed_rows import ClaimedRows
 from coordinator.execution.dml.row_sink import RowSink

@@ -22,7 +22,8 @@ from compute.identity_cache import IdentityCache
 from compute.reference.arrow import BatchMaker
 from compute.reference.executor import PreparedPlan
 from compute.reference.expressions import Row
-from coordinator.core.messages import Insertion, RefusedReason
+from coordinator.core.messages.replies import RefusedReason
+from coordinator.core.messages.requests import Insertion
 from coordinator.driver.coordination import LockBlocks, RequestRefused
 from coordinator.execution.context import Done, Execution, InProcess
 from coordinator.execution.dml.last_year import LastYear

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from coordinator.authentication.verifier import SALT_BYTES, stored_password
-from coordinator.core.messages import (
+from coordinator.core.messages.catalog_changes import (
     CatalogChange,
     PutObject,
     PutPrivileges,

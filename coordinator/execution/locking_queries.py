@@ -19,7 +19,7 @@ from typing import Final, cast
 
 from compute.reference.expressions import Row
 from coordinator.core.locking.modes import LockMode, LockWait, TableTag
-from coordinator.core.messages import RowsToLock
+from coordinator.core.messages.locks import RowsToLock
 from coordinator.execution.context import Execution, Inputs
 from coordinator.execution.dml.transient_relations import TRANSIENT_ROWS
 from coordinator.execution.keyed_access import plan_keyed_access

@@ -26,7 +26,7 @@ from compute.access.point_reads import PointRead, plan_point_query
 from compute.arrow import batch_schema
 from compute.reference.executor import PreparedPlan
 from compute.reference.expressions import Row
-from coordinator.core.messages import TransactionId
+from coordinator.core.messages.identities import TransactionId
 from coordinator.execution.context import Services
 from coordinator.execution.plan_cost import is_large, may_run_long
 from coordinator.execution.read_predicates import read_predicates

@@ -3,7 +3,7 @@
 Privileges are not enforced, but only superusers store a setting that only they may set.
 """
 
-from coordinator.core.messages import CatalogChange, PutSettings
+from coordinator.core.messages.catalog_changes import CatalogChange, PutSettings
 from coordinator.execution.context import Execution
 from coordinator.pgwire.messages import Severity
 from coordinator.variables.session_roles import NO_ROLE, ROLE, SESSION_AUTHORIZATION

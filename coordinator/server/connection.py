@@ -21,7 +21,7 @@ from dataclasses import replace
 from typing import Final, cast
 
 from coordinator import session_errors as wrong
-from coordinator.core.messages import ConnectionId
+from coordinator.core.messages.identities import ConnectionId
 from coordinator.failures import admin_shutdown, query_canceled
 from coordinator.pgcatalog.activity import ObservedEncryption, ObservedSession
 from coordinator.pgwire.codec import encode_backend

@@ -25,7 +25,7 @@ from coordinator.authentication.verifier import (
     stored_password,
 )
 from coordinator.config import Settings, SettingsError
-from coordinator.core.messages import CatalogChange, PutRole
+from coordinator.core.messages.catalog_changes import CatalogChange, PutRole
 from coordinator.driver.coordination import Coordination
 from coordinator.driver.server_changes import SERVER, change_catalog_alone
 from coordinator.driver.timelines import Timelines

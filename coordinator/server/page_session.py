@@ -20,7 +20,7 @@ from dataclasses import replace
 from typing import Final
 
 from coordinator import session_errors as wrong
-from coordinator.core.messages import ConnectionId
+from coordinator.core.messages.identities import ConnectionId
 from coordinator.failures import admin_shutdown, query_canceled
 from coordinator.monitoring.page_sessions import HttpPeer, PageResult
 from coordinator.pgcatalog.activity import ObservedSession

@@ -25,7 +25,7 @@ import pyarrow as pa
 from coordinator.core.catalog import COLLECTION, VersionedCatalog, decode_changes, next_oid
 from coordinator.core.core import Core
 from coordinator.core.locking.wait_graph import WaitGraph
-from coordinator.core.messages import CatalogChange, PutTable, RemoveTable
+from coordinator.core.messages.catalog_changes import CatalogChange, PutTable, RemoveTable
 from coordinator.core.notifications.queue import NotificationQueue
 from coordinator.core.read_holds import ReadHolds
 from coordinator.core.settings import CoreSettings

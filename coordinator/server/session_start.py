@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from coordinator.core.messages import ConnectionId
+from coordinator.core.messages.identities import ConnectionId
 from coordinator.server.login import Login, check_connect
 from coordinator.server.server import Server
 from coordinator.session.client import Client

@@ -22,7 +22,7 @@ from functools import partial
 from typing import Final
 
 from coordinator.core.locking.modes import LockMode, LockWait, TableTag
-from coordinator.core.messages import Snapshot
+from coordinator.core.messages.replies import Snapshot
 from coordinator.driver.coordination import LockBlocks, RequestRefused
 from coordinator.driver.server_changes import SERVER
 from coordinator.execution.context import Execution, Services

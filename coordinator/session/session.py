@@ -23,7 +23,7 @@ from time import perf_counter
 from typing import Final, assert_never
 
 from coordinator import session_errors as wrong
-from coordinator.core.messages import ConnectionId
+from coordinator.core.messages.identities import ConnectionId
 from coordinator.execution.context import Execution, Services
 from coordinator.failures import statement_failure
 from coordinator.memory_account import MemoryOwner

@@ -26,7 +26,7 @@ from typing import Final
 from pglast import ast
 
 from compute.reference.expressions import Row
-from coordinator.core.messages import Isolation
+from coordinator.core.messages.identities import Isolation
 from coordinator.execution.context import Services
 from coordinator.execution.short_read import ShortRead
 from coordinator.pgwire.codec import encode_backend

@@ -24,7 +24,7 @@ from typing import Final, TypeAlias
 
 from pglast import ast
 
-from coordinator.core.messages import ConnectionId
+from coordinator.core.messages.identities import ConnectionId
 from coordinator.core.observation import ObservedLock
 from coordinator.execution.context import Services
 from coordinator.pgwire.flights import Flight, QueryFlight

@@ -5,7 +5,7 @@ Not here: the expression of AS OF (`as_of.py`), the transaction's own choice (`t
 
 from collections.abc import Sequence
 
-from coordinator.core.messages import Snapshot
+from coordinator.core.messages.replies import Snapshot
 from coordinator.execution.context import Execution
 from coordinator.session.as_of import as_of_has_parameters, as_of_timestamp
 from coordinator.session.requests import Request

@@ -20,7 +20,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from coordinator.core.messages import ConnectionId, RefusedReason
+from coordinator.core.messages.identities import ConnectionId
+from coordinator.core.messages.replies import RefusedReason
 from coordinator.driver.coordination import LockBlocks, RequestRefused
 from coordinator.execution.advisory_locks import give_back_left
 from coordinator.execution.context import Done, Execution, Outcome

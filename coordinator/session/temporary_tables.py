@@ -20,15 +20,15 @@ import logging
 from collections.abc import Collection
 from typing import Final
 
-from coordinator.core.messages import (
+from coordinator.core.messages.catalog_changes import (
     CatalogChange,
-    ConnectionId,
     PutObject,
     PutTable,
     RemoveObject,
     RemoveSchema,
     RemoveTable,
 )
+from coordinator.core.messages.identities import ConnectionId
 from coordinator.driver.coordination import Coordination
 from coordinator.driver.server_changes import SERVER, change_catalog_alone
 from coordinator.transaction.transaction import SessionTransaction

@@ -37,15 +37,10 @@ from coordinator.core.locking.modes import (
     RowTag,
     TableTag,
 )
-from coordinator.core.messages import (
-    ConnectionId,
-    Insertion,
-    Isolation,
-    LockAnswered,
-    RowsToLock,
-    Snapshot,
-    TransactionId,
-)
+from coordinator.core.messages.identities import ConnectionId, Isolation, TransactionId
+from coordinator.core.messages.locks import RowsToLock
+from coordinator.core.messages.replies import LockAnswered, Snapshot
+from coordinator.core.messages.requests import Insertion
 from coordinator.core.short_writes.by_key import WriteAnswer, WriteByKey
 from coordinator.driver.coordination import Coordination, LockBlocks, RequestRefused
 from coordinator.driver.sequences import SessionSequences

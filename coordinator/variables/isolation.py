@@ -19,7 +19,7 @@ import re
 from functools import lru_cache
 from typing import Final
 
-from coordinator.core.messages import Isolation, TransactionId
+from coordinator.core.messages.identities import Isolation, TransactionId
 from coordinator.variables.special_checks import BOUNDED_STALENESS, STRICT, milliseconds
 from sql.errors import SqlError
 from storage.types import Timestamp

@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from coordinator.core.messages import Isolation
+from coordinator.core.messages.identities import Isolation
 from coordinator.variables.date_style import merge_date_style
 from coordinator.variables.isolation import determine_level
 from coordinator.variables.session_logging import session_logging

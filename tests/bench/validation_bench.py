@@ -14,7 +14,7 @@ from pyroaring import BitMap64
 
 from compute.access.row_predicates import RowPredicate
 from compute.arrow import table_schema
-from coordinator.core.messages import ConnectionId, Isolation, TransactionId
+from coordinator.core.messages.identities import ConnectionId, Isolation, TransactionId
 from coordinator.core.recent_writes import RecentWrites, committed_writes
 from coordinator.core.transactions import Transaction
 from coordinator.core.validation import (

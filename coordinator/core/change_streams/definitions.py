@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from coordinator.core.catalog import VersionedCatalog
 from coordinator.core.change_streams.steps import StreamEnd, SubscriptionRequest
-from coordinator.core.messages import (
+from coordinator.core.messages.catalog_changes import (
     CatalogChange,
     PutObject,
     PutTable,

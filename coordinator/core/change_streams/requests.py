@@ -13,13 +13,11 @@ from coordinator.core.change_streams.definitions import (
 from coordinator.core.change_streams.steps import SubscriptionRequest
 from coordinator.core.effects import Effect, Reply, StopSubscribers, WakeSubscribers
 from coordinator.core.fences import fenced_table_refusal
-from coordinator.core.messages import (
+from coordinator.core.messages.catalog_changes import CatalogChange
+from coordinator.core.messages.replies import Refused, RefusedReason, Subscribed
+from coordinator.core.messages.requests import (
     BeginSubscription,
-    CatalogChange,
     MoveSubscription,
-    Refused,
-    RefusedReason,
-    Subscribed,
     TakeStep,
     Unsubscribe,
 )

@@ -42,7 +42,7 @@ from coordinator.core.change_streams.steps import (
     SubscriptionId,
     SubscriptionRequest,
 )
-from coordinator.core.messages import ConnectionId
+from coordinator.core.messages.identities import ConnectionId
 from coordinator.core.read_holds import ReadHolds
 from coordinator.core.settings import CoreSettings
 from sql.catalog.catalog import Table

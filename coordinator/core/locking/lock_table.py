@@ -28,7 +28,7 @@ from coordinator.core.locking.modes import (
     RowTag,
 )
 from coordinator.core.locking.wait_graph import Edge, Wait, WaitGraph
-from coordinator.core.messages import ConnectionId, RequestId, TransactionId
+from coordinator.core.messages.identities import ConnectionId, RequestId, TransactionId
 from storage.batch import RowIdentity
 from storage.shard import ShardState
 from storage.types import ShardId

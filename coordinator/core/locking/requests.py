@@ -22,20 +22,16 @@ from coordinator.core.locking.modes import (
     TableTag,
 )
 from coordinator.core.locking.moved_rows import newest_names
-from coordinator.core.messages import (
+from coordinator.core.messages.identities import ConnectionId, Isolation
+from coordinator.core.messages.locks import (
     AcquireLock,
     CancelLock,
-    ConnectionId,
     DropLocks,
-    Isolation,
-    LockAnswered,
     LockRows,
-    Refused,
-    RefusedReason,
-    Released,
     ReleaseLock,
     ReleaseSessionLocks,
 )
+from coordinator.core.messages.replies import LockAnswered, Refused, RefusedReason, Released
 from coordinator.core.own_writes import merge_deletes
 from coordinator.core.refresh import refresh
 from coordinator.core.state import CoreState

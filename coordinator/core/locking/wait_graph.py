@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from coordinator.core.locking.modes import LockMode, LockTag
-from coordinator.core.messages import ConnectionId
+from coordinator.core.messages.identities import ConnectionId
 
 
 class Line(Protocol):

@@ -35,7 +35,7 @@ Not here: what a transaction collects (`transaction/notifications.py`), when a s
 from dataclasses import dataclass, field
 from typing import Final
 
-from coordinator.core.messages import ConnectionId
+from coordinator.core.messages.identities import ConnectionId
 from coordinator.core.notifications.changes import (
     ListenAction,
     NotificationChanges,

@@ -12,7 +12,8 @@ from pyroaring import BitMap64
 
 from coordinator.core.locking.lock_table import LockTable
 from coordinator.core.locking.modes import LockMode
-from coordinator.core.messages import Blocked, ConnectionId
+from coordinator.core.messages.identities import ConnectionId
+from coordinator.core.messages.replies import Blocked
 from coordinator.core.recent_writes import CommittedWrites
 from coordinator.core.short_writes.by_key import (
     CannotEvaluate,

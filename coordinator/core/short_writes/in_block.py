@@ -26,17 +26,10 @@ from coordinator.core.fences import fenced_table_refusal
 from coordinator.core.locking.lock_table import LockRequest, LockVerdict
 from coordinator.core.locking.modes import LockMode, LockWait, TableTag
 from coordinator.core.locking.requests import hold_for_group, lock_rows
-from coordinator.core.messages import (
-    ChangedByKey,
-    ChangeInBlock,
-    Isolation,
-    LockAnswered,
-    LockRows,
-    ReadInBlock,
-    RowsToLock,
-    Views,
-    WriteRows,
-)
+from coordinator.core.messages.identities import Isolation
+from coordinator.core.messages.locks import LockRows, RowsToLock
+from coordinator.core.messages.replies import ChangedByKey, LockAnswered, Views
+from coordinator.core.messages.requests import ChangeInBlock, ReadInBlock, WriteRows
 from coordinator.core.short_writes.by_key import (
     CannotEvaluate,
     ChangedRow,

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from coordinator.core.locking.lock_table import LockTable
-from coordinator.core.messages import Blocked, ConnectionId, RequestId, TransactionId
+from coordinator.core.messages.identities import ConnectionId, RequestId, TransactionId
+from coordinator.core.messages.replies import Blocked
 from coordinator.core.sources.records import SourceRecord
 from sql.catalog.catalog import Catalog, Table
 from sql.catalog.objects import SourceDefinition

@@ -9,15 +9,14 @@ from dataclasses import replace
 from typing import Final, assert_never
 
 from coordinator.core.effects import Effect
-from coordinator.core.messages import (
+from coordinator.core.messages.catalog_changes import (
     CatalogChange,
     PutObject,
     PutTable,
-    Refused,
-    RefusedReason,
     RemoveObject,
     RemoveTable,
 )
+from coordinator.core.messages.replies import Refused, RefusedReason
 from coordinator.core.sources.batches import PendingBatch
 from coordinator.core.sources.completions import (
     BatchPrepared,

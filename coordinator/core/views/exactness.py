@@ -6,7 +6,7 @@ Functions over catalogs and transactions; the invariants are those of the packag
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
-from coordinator.core.messages import (
+from coordinator.core.messages.catalog_changes import (
     AttachView,
     CatalogChange,
     LeaveView,

@@ -16,7 +16,7 @@ from typing import Any, Final, cast
 import pyarrow as pa
 
 from coordinator.core.locking.modes import LockMode
-from coordinator.core.messages import RowsToLock
+from coordinator.core.messages.locks import RowsToLock
 from coordinator.execution.context import Execution
 from coordinator.pgwire.arrow_types import normalize_column, to_values
 from coordinator.pgwire.kernels import Column

@@ -21,7 +21,7 @@ from pyroaring import BitMap64
 
 from compute.access.row_predicates import RowPredicate
 from coordinator.core.locking.modes import LockMode
-from coordinator.core.messages import RowsToLock
+from coordinator.core.messages.locks import RowsToLock
 from coordinator.core.own_writes import merge_deletes
 from coordinator.execution.context import Execution
 from coordinator.execution.dml.changed_rows import ChangedRows

@@ -3,7 +3,7 @@ a row too; None if it must take the general path (I3).
 """
 
 from compute.identity_cache import IdentityCache
-from coordinator.core.messages import RefusedReason
+from coordinator.core.messages.replies import RefusedReason
 from coordinator.core.short_writes.by_key import WriteAnswer
 from coordinator.driver.coordination import LockBlocks, RequestRefused
 from coordinator.execution.blind_insert import run_blind_insert

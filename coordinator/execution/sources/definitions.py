@@ -4,7 +4,7 @@ import secrets
 from dataclasses import replace
 from typing import Final
 
-from coordinator.core.messages import CatalogChange, PutObject, PutTable
+from coordinator.core.messages.catalog_changes import CatalogChange, PutObject, PutTable
 from coordinator.execution.context import Execution
 from sql.binder.ddl.sources import refuse_altered_feeds, refuse_dropped_errors
 from sql.catalog.catalog import Table

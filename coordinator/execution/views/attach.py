@@ -1,6 +1,6 @@
 """Attach a materialized view whose rows a transaction has just computed (V6 of `core/views`)."""
 
-from coordinator.core.messages import AttachView
+from coordinator.core.messages.catalog_changes import AttachView
 from coordinator.core.transactions import VALIDATING
 from coordinator.execution.context import Execution
 from sql.catalog.catalog import Catalog, Table

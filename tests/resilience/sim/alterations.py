@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from coordinator.core.messages import PutTable
+from coordinator.core.messages.catalog_changes import PutTable
 from sql.binder.stored.table_changes import with_added_column, without_column
 from sql.catalog.catalog import Column, Table
 from sql.types.sql_type import INT8

@@ -10,7 +10,7 @@ from collections.abc import Coroutine
 from dataclasses import dataclass
 from functools import partial
 
-from coordinator.core.messages import Isolation
+from coordinator.core.messages.identities import Isolation
 from sql.errors import SqlError
 from tests.resilience.history.events import Recorder
 from tests.resilience.sim.memory import Memory

@@ -15,7 +15,7 @@ from typing import Final
 
 from coordinator.core.core import Core
 from coordinator.core.effects import Effect
-from coordinator.core.messages import Message
+from coordinator.core.messages.requests import Message
 from storage.clock import DoubtingClock
 from storage.types import Timestamp
 

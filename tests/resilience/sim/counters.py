@@ -9,7 +9,7 @@ at repeatable read the first committer wins the row.
 
 from collections.abc import Mapping, Sequence
 
-from coordinator.core.messages import Isolation
+from coordinator.core.messages.identities import Isolation
 from tests.resilience.history.events import (
     Finding,
     History,

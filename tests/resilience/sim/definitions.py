@@ -10,7 +10,7 @@ In every snapshot a table exists if and only if the directories say so, and has 
 from collections.abc import Sequence
 from dataclasses import replace
 
-from coordinator.core.messages import PutTable, RemoveTable
+from coordinator.core.messages.catalog_changes import PutTable, RemoveTable
 from tests.resilience.history.events import Add, Append, Operation, ReadList, ReadSet
 from tests.resilience.sim.rows import Row
 from tests.resilience.sim.session import Session

@@ -22,7 +22,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 import pyarrow as pa
 
 from coordinator.core.change_streams.steps import SubscriptionRequest
-from coordinator.core.messages import ConnectionId
+from coordinator.core.messages.identities import ConnectionId
 from coordinator.driver.change_streams import ChangeStream
 from coordinator.execution.change_streams.row_forms import RelationViews
 from coordinator.execution.change_streams.shared_steps import StepSharing

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from coordinator.core.locking.modes import LockMode
-from coordinator.core.messages import Isolation
+from coordinator.core.messages.identities import Isolation
 from sql.errors import SqlError
 from tests.resilience.history.events import Key, Operation, Read, Write
 from tests.resilience.sim.counters import Counter

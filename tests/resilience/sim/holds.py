@@ -7,7 +7,7 @@
 A hold that a transaction's snapshot has is there until somebody has begun to drop it.
 """
 
-from coordinator.core.messages import RemoveReadHold
+from coordinator.core.messages.catalog_changes import RemoveReadHold
 from sql.errors import SqlError
 from storage.types import Timestamp
 from tests.resilience.history.events import Add, Operation, Read, ReadSet, Write

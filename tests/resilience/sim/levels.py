@@ -13,7 +13,7 @@ allowed, so nobody looks.
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from coordinator.core.messages import Isolation
+from coordinator.core.messages.identities import Isolation
 from tests.resilience.history.events import Add, Key, Operation, Read, ReadSet, Write
 from tests.resilience.sim.counters import Counter
 from tests.resilience.sim.rows import Row

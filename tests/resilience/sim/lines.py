@@ -14,7 +14,12 @@ INVARIANTS
 
 from collections.abc import Sequence
 
-from coordinator.core.messages import PutTable, PutTimeline, RemoveTable, RemoveTimeline
+from coordinator.core.messages.catalog_changes import (
+    PutTable,
+    PutTimeline,
+    RemoveTable,
+    RemoveTimeline,
+)
 from sql.errors import SqlError
 from tests.resilience.history.events import Add, Finding, History, Key, Operation, ReadSet
 from tests.resilience.sim.collections_and_registers import READS, WRITES

@@ -15,7 +15,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from coordinator.core.messages import ConnectionId
+from coordinator.core.messages.identities import ConnectionId
 from coordinator.core.notifications.changes import ListenAction, NotificationChanges
 from sql.errors import SqlError
 from tests.resilience.sim.memory import Memory

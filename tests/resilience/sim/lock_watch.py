@@ -45,23 +45,18 @@ from coordinator.core.locking.modes import (
     RowTag,
     TableTag,
 )
-from coordinator.core.messages import (
+from coordinator.core.messages.identities import ConnectionId, Isolation, RequestId, TransactionId
+from coordinator.core.messages.locks import DropLocks, LockRows
+from coordinator.core.messages.replies import ChangedByKey, LockAnswered
+from coordinator.core.messages.requests import (
     Begin,
     BeginStatement,
-    ChangedByKey,
     ChangeInBlock,
-    ConnectionId,
-    DropLocks,
-    Isolation,
-    LockAnswered,
-    LockRows,
     Message,
     RecordLookUps,
-    RequestId,
     RollbackTo,
     Scan,
     TakeSnapshot,
-    TransactionId,
     WriteRows,
 )
 from coordinator.core.own_writes import deletes_of_others

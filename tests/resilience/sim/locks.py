@@ -16,7 +16,9 @@ from collections.abc import Coroutine, Sequence
 from typing import Any
 
 from coordinator.core.locking.modes import AdvisoryTag, LockMode, LockWait, TableTag
-from coordinator.core.messages import ConnectionId, LockAnswered, RowsToLock, TransactionId
+from coordinator.core.messages.identities import ConnectionId, TransactionId
+from coordinator.core.messages.locks import RowsToLock
+from coordinator.core.messages.replies import LockAnswered
 from coordinator.driver.coordination import LockBlocks
 from sql.catalog.catalog import Table
 from sql.errors import SqlError

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from coordinator.core.locking.modes import LockMode
-from coordinator.core.messages import PutTable
+from coordinator.core.messages.catalog_changes import PutTable
 from sql.binder.stored.table_changes import with_added_column, without_column
 from sql.catalog.catalog import Column
 from sql.types.sql_type import INT8

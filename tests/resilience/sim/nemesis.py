@@ -7,7 +7,7 @@ INVARIANTS
 import asyncio
 from collections.abc import Callable, Coroutine
 
-from coordinator.core.messages import DropLocks
+from coordinator.core.messages.locks import DropLocks
 from tests.resilience.sim.server import Server
 from tests.resilience.sim.world import World
 

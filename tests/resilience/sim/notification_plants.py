@@ -8,7 +8,7 @@ import pytest
 from coordinator.core import commits
 from coordinator.core.completions import GroupCommitted
 from coordinator.core.effects import Effect
-from coordinator.core.messages import CommitTransaction, Message
+from coordinator.core.messages.requests import CommitTransaction, Message
 from coordinator.core.notifications.changes import Notification, NotificationChanges
 from coordinator.core.notifications.queue import NotificationQueue
 from coordinator.core.state import CoreState

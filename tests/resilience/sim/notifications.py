@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 
-from coordinator.core.messages import Isolation
+from coordinator.core.messages.identities import Isolation
 from tests.resilience.history.events import (
     Add,
     Finding,

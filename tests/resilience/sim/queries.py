@@ -18,7 +18,8 @@ from functools import partial
 from compute.access.foreign_key_probe import ForeignKeyProbe
 from compute.access.key_predicates import KeyPredicate
 from coordinator.core.locking.modes import LockMode
-from coordinator.core.messages import Isolation, Snapshot
+from coordinator.core.messages.identities import Isolation
+from coordinator.core.messages.replies import Snapshot
 from coordinator.core.predicates import ReadPredicate
 from sql.catalog.catalog import Key as TableKey
 from sql.errors import SqlError

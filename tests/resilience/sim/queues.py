@@ -14,7 +14,7 @@ those who were told that they have handled a job, no two have handled the same o
 from collections.abc import Sequence
 from functools import partial
 
-from coordinator.core.messages import Isolation
+from coordinator.core.messages.identities import Isolation
 from sql.errors import SqlError
 from tests.resilience.history.events import Add, Finding, History, Operation, ReadSet
 from tests.resilience.sim.rows import Row

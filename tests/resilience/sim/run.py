@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from coordinator.core.messages import PutTable, PutTimeline
+from coordinator.core.messages.catalog_changes import PutTable, PutTimeline
 from sql.catalog.catalog import SYSTEM_TIMELINE
 from tests.resilience.history.black_box import check_list_append, check_real_time_set
 from tests.resilience.history.events import Finding, History, Recorder

@@ -16,16 +16,16 @@ from functools import partial
 from typing import cast
 
 from coordinator.core.locking.modes import LockMode
-from coordinator.core.messages import (
+from coordinator.core.messages.catalog_changes import (
     AttachView,
     CatalogChange,
-    Insertion,
-    Isolation,
     PutReadHold,
     PutTable,
-    RefusedReason,
     RemoveTable,
 )
+from coordinator.core.messages.identities import Isolation
+from coordinator.core.messages.replies import RefusedReason
+from coordinator.core.messages.requests import Insertion
 from coordinator.core.short_writes.by_key import RowValues
 from coordinator.driver.coordination import LockBlocks, RequestRefused
 from coordinator.transaction.notifications import PendingNotifications

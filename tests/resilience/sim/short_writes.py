@@ -13,7 +13,7 @@ known once somebody has read it.
 
 from collections.abc import Sequence
 
-from coordinator.core.messages import RefusedReason
+from coordinator.core.messages.replies import RefusedReason
 from coordinator.driver.coordination import RequestRefused
 from tests.resilience.history.events import (
     Add,

@@ -12,7 +12,7 @@ INVARIANTS
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from coordinator.core.messages import PutObject, PutTable
+from coordinator.core.messages.catalog_changes import PutObject, PutTable
 from sql.catalog.objects import Feed, SourceDefinition
 from tests.resilience.history.events import Add, Finding, History, Key, Operation, ReadSet
 from tests.resilience.sim.odds import CALM

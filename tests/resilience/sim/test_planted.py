@@ -12,7 +12,9 @@ from coordinator.core.effects import CommitGroup, Effect, Reply
 from coordinator.core.gathering import Gathering
 from coordinator.core.group_commit import GroupCommit
 from coordinator.core.leases import WriteLeases
-from coordinator.core.messages import Committed, Isolation, Message
+from coordinator.core.messages.identities import Isolation
+from coordinator.core.messages.replies import Committed
+from coordinator.core.messages.requests import Message
 from coordinator.core.oracle import Oracle
 from coordinator.core.read_holds import ReadHolds
 from coordinator.core.snapshots import Snapshots

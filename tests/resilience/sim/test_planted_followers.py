@@ -7,7 +7,7 @@ import pytest
 
 from coordinator.core.change_streams.steps import ChangeStep, SubscriptionId, SubscriptionRequest
 from coordinator.core.change_streams.subscriptions import Subscription, Subscriptions
-from coordinator.core.messages import ConnectionId
+from coordinator.core.messages.identities import ConnectionId
 from coordinator.core.read_holds import ReadHolds
 from coordinator.core.state import CoreState
 from coordinator.execution.change_streams import change_rows, telling

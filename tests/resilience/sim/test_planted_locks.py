@@ -17,7 +17,8 @@ from coordinator.core.locking import requests
 from coordinator.core.locking.lock_table import LockQueue, LockRequest, LockTable
 from coordinator.core.locking.modes import LockMode, LockTag
 from coordinator.core.locking.wait_graph import WaitGraph
-from coordinator.core.messages import ConnectionId, LockRows, RequestId, TransactionId
+from coordinator.core.messages.identities import ConnectionId, RequestId, TransactionId
+from coordinator.core.messages.locks import LockRows
 from coordinator.core.state import CoreState
 from coordinator.core.transactions import Transaction as CoreTransaction
 from coordinator.driver import driver

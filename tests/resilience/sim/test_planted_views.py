@@ -8,7 +8,8 @@ import pytest
 from coordinator.core import group_commit
 from coordinator.core.catalog import encode_changes
 from coordinator.core.gathering import Gathering
-from coordinator.core.messages import AttachView, CatalogChange, LeaveView, Refused
+from coordinator.core.messages.catalog_changes import AttachView, CatalogChange, LeaveView
+from coordinator.core.messages.replies import Refused
 from coordinator.core.transactions import Transaction
 from coordinator.core.validation import RecentHistory, conflict_refusal
 from coordinator.core.views import exactness

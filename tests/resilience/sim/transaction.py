@@ -20,7 +20,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from coordinator.core.messages import ConnectionId, Isolation, RefusedReason, Snapshot
+from coordinator.core.messages.identities import ConnectionId, Isolation
+from coordinator.core.messages.replies import RefusedReason, Snapshot
 from coordinator.driver.coordination import LockBlocks, RequestRefused
 from sql.catalog.catalog import SYSTEM_TIMELINE, Table
 from storage.types import Timestamp

@@ -17,7 +17,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from coordinator.core.messages import CatalogChange, PutObject, PutTable, RemoveObject
+from coordinator.core.messages.catalog_changes import (
+    CatalogChange,
+    PutObject,
+    PutTable,
+    RemoveObject,
+)
 from sql.binder.stored.table_changes import (
     with_added_column,
     with_column_definition,

@@ -12,7 +12,7 @@ that it was made by. No row is committed after somebody has committed a greater 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from coordinator.core.messages import PutObject, RemoveObject
+from coordinator.core.messages.catalog_changes import PutObject, RemoveObject
 from sql.catalog.catalog import Catalog, definition_of
 from sql.catalog.objects import RELATION_SPACE, ViewDefinition
 from tests.resilience.history.events import Add, Finding, History, Operation, ReadSet, Transaction

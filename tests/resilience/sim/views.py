@@ -14,7 +14,8 @@ INVARIANTS
 from collections.abc import Sequence
 from dataclasses import replace
 
-from coordinator.core.messages import Isolation, PutTable
+from coordinator.core.messages.catalog_changes import PutTable
+from coordinator.core.messages.identities import Isolation
 from sql.catalog.catalog import Table
 from sql.catalog.objects import StoredQuery
 from tests.resilience.history.events import Key, Operation

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from coordinator.core.messages import Isolation
+from coordinator.core.messages.identities import Isolation
 from sql.catalog.catalog import SYSTEM_TIMELINE
 from tests.resilience.history.events import (
     Add,

@@ -20,15 +20,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from compute.arrow import table_schema
-from coordinator.core.messages import (
-    ConnectionId,
+from coordinator.core.messages.catalog_changes import (
     PutReadHold,
     PutSchema,
     PutTable,
     PutTimeline,
     RemoveTable,
-    TransactionId,
 )
+from coordinator.core.messages.identities import ConnectionId, TransactionId
 from coordinator.core.settings import CoreSettings
 from coordinator.driver.timelines import Timelines
 from coordinator.server.recovery import recover_timelines

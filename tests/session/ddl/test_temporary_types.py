@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from coordinator.core.messages import RemoveObject, RemoveSchema, RemoveTable
+from coordinator.core.messages.catalog_changes import RemoveObject, RemoveSchema, RemoveTable
 from coordinator.session.temporary_tables import schema_drops
 from sql.catalog.catalog import Catalog, Column, Table
 from sql.catalog.objects import TYPE_SPACE, DomainDefinition, EnumDefinition

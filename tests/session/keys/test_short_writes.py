@@ -8,7 +8,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from coordinator.core.messages import RefusedReason
+from coordinator.core.messages.replies import RefusedReason
 from coordinator.driver.coordination import RequestRefused
 from coordinator.driver.timelines import Timelines
 from coordinator.execution.context import ExecutionLimits

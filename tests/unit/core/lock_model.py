@@ -16,7 +16,7 @@ from itertools import permutations, product
 from coordinator.core.locking.lock_table import GROUP, LockRequest, LockTable, LockVerdict
 from coordinator.core.locking.modes import LockMode, LockTag, LockWait
 from coordinator.core.locking.wait_graph import WaitGraph
-from coordinator.core.messages import ConnectionId, RequestId, TransactionId
+from coordinator.core.messages.identities import ConnectionId, RequestId, TransactionId
 
 GROUP_TXN = TransactionId(0)
 

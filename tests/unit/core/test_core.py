@@ -30,36 +30,34 @@ from coordinator.core.effects import (
     Tidy,
     WakeListeners,
 )
-from coordinator.core.messages import (
+from coordinator.core.messages.catalog_changes import PutTable, RemoveTable
+from coordinator.core.messages.identities import ConnectionId, Isolation, RequestId, TransactionId
+from coordinator.core.messages.replies import (
+    Committed,
+    Leased,
+    Refused,
+    Snapshot,
+    Stopped,
+    TableId,
+    Views,
+)
+from coordinator.core.messages.requests import (
     AbortTransaction,
     Begin,
     ChangeCatalog,
-    Committed,
     CommitTransaction,
-    ConnectionId,
     Disconnected,
-    Isolation,
-    Leased,
     Message,
     NewTableId,
-    PutTable,
-    Refused,
     ReleaseSavepoint,
-    RemoveTable,
-    RequestId,
     RollbackTo,
     Savepoint,
     Scan,
     ShutDown,
-    Snapshot,
-    Stopped,
-    TableId,
     TakeLease,
     TakeNotifications,
     TakeSnapshot,
     Tick,
-    TransactionId,
-    Views,
 )
 from coordinator.core.notifications.changes import (
     ListenAction,

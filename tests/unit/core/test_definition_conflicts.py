@@ -6,7 +6,7 @@ import pytest
 
 from coordinator.core.catalog import apply_changes
 from coordinator.core.definition_conflicts import find_definition_conflict
-from coordinator.core.messages import (
+from coordinator.core.messages.catalog_changes import (
     CatalogChange,
     PutComment,
     PutObject,

@@ -16,35 +16,36 @@ from coordinator.core.catalog import (
 from coordinator.core.completions import CeilingPersisted, GroupCommitted
 from coordinator.core.core import Core
 from coordinator.core.effects import CommitGroup, PersistCeiling, Reply
-from coordinator.core.messages import (
-    Begin,
+from coordinator.core.messages.catalog_changes import (
     CatalogChange,
-    ChangeCatalog,
-    Committed,
-    CommitTransaction,
-    ConnectionId,
-    Isolation,
-    Message,
     PutObject,
     PutReadHold,
     PutSchema,
     PutTable,
     PutTimeline,
-    RecordLookUps,
-    Refused,
-    RefusedReason,
     RemoveObject,
     RemoveReadHold,
     RemoveSchema,
     RemoveTable,
     RemoveTimeline,
+)
+from coordinator.core.messages.identities import ConnectionId, Isolation, RequestId, TransactionId
+from coordinator.core.messages.replies import (
+    Committed,
+    Refused,
+    RefusedReason,
     ReplyValue,
-    RequestId,
+    Snapshot,
+)
+from coordinator.core.messages.requests import (
+    Begin,
+    ChangeCatalog,
+    CommitTransaction,
+    Message,
+    RecordLookUps,
     RollbackTo,
     Savepoint,
-    Snapshot,
     TakeSnapshot,
-    TransactionId,
 )
 from coordinator.core.settings import CoreSettings
 from coordinator.core.state import RecoveredState

@@ -8,7 +8,8 @@ import pytest
 from compute.arrow import table_schema
 from coordinator.core.core import Core
 from coordinator.core.effects import Effect
-from coordinator.core.messages import ConnectionId, Message, NewTableId
+from coordinator.core.messages.identities import ConnectionId
+from coordinator.core.messages.requests import Message, NewTableId
 from coordinator.core.settings import CoreSettings
 from coordinator.driver.driver import Driver
 from coordinator.server.recovery import recover_timelines

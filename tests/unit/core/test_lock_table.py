@@ -29,7 +29,7 @@ from coordinator.core.locking.modes import (
     TableTag,
 )
 from coordinator.core.locking.wait_graph import WaitGraph
-from coordinator.core.messages import ConnectionId, RequestId, TransactionId
+from coordinator.core.messages.identities import ConnectionId, RequestId, TransactionId
 from tests.unit.core.lock_model import (
     ADVISORY_MODES,
     CONFLICTS,

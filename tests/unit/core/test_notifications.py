@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordinator.core.messages import ConnectionId
+from coordinator.core.messages.identities import ConnectionId
 from coordinator.core.notifications.changes import (
     ListenAction,
     Notification,

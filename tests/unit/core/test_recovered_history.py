@@ -7,18 +7,10 @@ from coordinator.core.catalog import VersionedCatalog
 from coordinator.core.completions import CutFlushed
 from coordinator.core.core import Core
 from coordinator.core.effects import FlushCut, Reply, Tidy
-from coordinator.core.messages import (
-    Begin,
-    ConnectionId,
-    PutTable,
-    Refused,
-    RequestId,
-    Scan,
-    TakeSnapshot,
-    Tick,
-    TransactionId,
-    Views,
-)
+from coordinator.core.messages.catalog_changes import PutTable
+from coordinator.core.messages.identities import ConnectionId, RequestId, TransactionId
+from coordinator.core.messages.replies import Refused, Views
+from coordinator.core.messages.requests import Begin, Scan, TakeSnapshot, Tick
 from coordinator.core.settings import CoreSettings
 from coordinator.core.state import RecoveredState
 from sql.catalog.catalog import Column, Table

@@ -15,16 +15,9 @@ from coordinator.core.leases import WriteLeases
 from coordinator.core.locking.lock_table import LockRequest, LockTable
 from coordinator.core.locking.modes import LockMode, LockWait, RowTag
 from coordinator.core.locking.wait_graph import WaitGraph
-from coordinator.core.messages import (
-    Blocked,
-    ConnectionId,
-    Isolation,
-    RefusedReason,
-    RequestId,
-    Snapshot,
-    TransactionId,
-    WriteRows,
-)
+from coordinator.core.messages.identities import ConnectionId, Isolation, RequestId, TransactionId
+from coordinator.core.messages.replies import Blocked, RefusedReason, Snapshot
+from coordinator.core.messages.requests import WriteRows
 from coordinator.core.predicates import ReadPredicate
 from coordinator.core.short_writes.by_key import (
     CannotEvaluate,

@@ -6,15 +6,9 @@ from pathlib import Path
 import pytest
 
 from coordinator.core.effects import CommitGroup, Effect
-from coordinator.core.messages import (
-    ChangeCatalog,
-    Message,
-    PutObject,
-    PutTable,
-    RemoveObject,
-    RemoveTable,
-    TransactionId,
-)
+from coordinator.core.messages.catalog_changes import PutObject, PutTable, RemoveObject, RemoveTable
+from coordinator.core.messages.identities import TransactionId
+from coordinator.core.messages.requests import ChangeCatalog, Message
 from coordinator.core.sources.completions import (
     BatchPrepared,
     SourceAcknowledged,

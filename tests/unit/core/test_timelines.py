@@ -6,7 +6,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from coordinator.core.messages import ConnectionId, Isolation, PutTimeline
+from coordinator.core.messages.catalog_changes import PutTimeline
+from coordinator.core.messages.identities import ConnectionId, Isolation
 from coordinator.driver.coordination import RequestRefused
 from coordinator.driver.driver import Driver
 from coordinator.driver.timelines import Timelines

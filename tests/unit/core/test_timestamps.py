@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from coordinator.core.messages import Isolation
+from coordinator.core.messages.identities import Isolation
 from coordinator.core.timestamps import (
     BoundSide,
     Close,

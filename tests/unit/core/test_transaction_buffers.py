@@ -7,7 +7,8 @@ import pyarrow as pa
 import pytest
 from pyroaring import BitMap64
 
-from coordinator.core.messages import ConnectionId, Isolation, TransactionId, WriteRows
+from coordinator.core.messages.identities import ConnectionId, Isolation, TransactionId
+from coordinator.core.messages.requests import WriteRows
 from coordinator.core.own_writes import OwnWrites, OwnWritesMark, final_batch, merge_batches
 from coordinator.core.transactions import OLD_BYTES_MAX, Transaction
 from sql.catalog.catalog import Table

@@ -7,14 +7,8 @@ import pyarrow as pa
 from pyroaring import BitMap64
 
 from compute.arrow import table_schema
-from coordinator.core.messages import (
-    ConnectionId,
-    Insertion,
-    InsertRows,
-    RequestId,
-    TransactionId,
-    WriteRows,
-)
+from coordinator.core.messages.identities import ConnectionId, RequestId, TransactionId
+from coordinator.core.messages.requests import Insertion, InsertRows, WriteRows
 from coordinator.core.predicates import KeyLookUp
 from sql.catalog.catalog import Column, Table
 from sql.types.sql_type import INT8

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import pytest
 
 from compute.arrow import table_schema
-from coordinator.core.messages import ConnectionId, PutTable
+from coordinator.core.messages.catalog_changes import PutTable
+from coordinator.core.messages.identities import ConnectionId
 from coordinator.core.settings import CoreSettings
 from coordinator.driver.driver import Driver
 from coordinator.server.recovery import recover_timelines

@@ -20,7 +20,8 @@ import pytest
 from pyroaring import BitMap64
 
 from compute.arrow import table_schema
-from coordinator.core.messages import ConnectionId, PutTable
+from coordinator.core.messages.catalog_changes import PutTable
+from coordinator.core.messages.identities import ConnectionId
 from coordinator.core.settings import CoreSettings
 from coordinator.driver.coordination import RequestRefused
 from coordinator.driver.driver import Driver

@@ -1,0 +1,152 @@
+"""Replies to requests: one of `ReplyValue` for each request that says so."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
+
+import pyarrow as pa
+
+from coordinator.core.change_streams.steps import ChangeStep, SubscriptionId
+from coordinator.core.locking.modes import LockMode, LockTag
+from coordinator.core.notifications.changes import TakenNotifications
+from coordinator.core.short_writes.by_key import RowValues
+from sql.catalog.catalog import Catalog, Table
+from storage.batch import ShardView
+from storage.types import ShardId, Timestamp
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A timestamp and the catalog true at it (with the transaction's own DDL, at its own
+    timestamp).
+    """
+
+    ts: Timestamp
+    catalog: Catalog
+
+
+@dataclass(frozen=True, slots=True)
+class Views:
+    """One view per table, in the order asked for."""
+
+    views: tuple[ShardView, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class InlineRows:
+    """Rows that a transaction has in memory, by shard; the order is that of their names."""
+
+    rows: Mapping[ShardId, pa.Table]
+
+
+@dataclass(frozen=True, slots=True)
+class Leased:
+    """The lease is held."""
+
+
+@dataclass(frozen=True, slots=True)
+class LockAnswered:
+    """The lock is held, unless it was not free and the request was not to wait.
+
+    `again`: what it protects has changed since the transaction's timestamp: the statement begins
+    again, at the transaction's newest snapshot.
+    """
+
+    granted: bool
+    ticket: int
+    again: bool = False
+    taken: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Blocked:
+    """A single statement does not commit now: somebody holds what it would change. Nothing of it is
+    left, but its transaction is open, to wait for the lock and to begin again.
+    """
+
+    tag: LockTag
+    mode: LockMode
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """Whether the session had the lock."""
+
+    held: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """Durable and visible. `ts`: the commit timestamp (the read timestamp if nothing was
+    written). `affected`: how many rows a ChangeByKey has changed; `returned`: what RETURNING shows.
+    """
+
+    ts: Timestamp
+    affected: int = 0
+    returned: tuple[RowValues, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedByKey:
+    """How many rows a ChangeInBlock has changed, and about what the new ones take; None: nothing
+    has happened, and the general way is to be taken (I1 of `short_writes/in_block.py`).
+    """
+
+    affected: int | None
+    nbytes: int = 0
+    returned: tuple[RowValues, ...] = ()
+    """What RETURNING shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subscribed:
+    """The subscription is known."""
+
+    id: SubscriptionId
+
+
+@dataclass(frozen=True, slots=True)
+class TableId:
+    """A fresh oid and shard."""
+
+    oid: int
+    shard: ShardId
+
+
+@dataclass(frozen=True, slots=True)
+class Maintained:
+    """OPTIMIZE or VACUUM is done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """Nothing is in flight any more."""
+
+
+class RefusedReason(StrEnum):
+    """Why something was refused; `conflict` and `stale` may be tried again from scratch."""
+
+    CONFLICT = "conflict"
+    STALE = "stale"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The request did not happen."""
+
+    reason: RefusedReason
+    sqlstate: str
+    message: str
+    detail: str | None = None
+    hint: str | None = None
+    table: Table | None = None
+    constraint: str | None = None
+
+
+ReplyValue: TypeAlias = (
+    Snapshot | InlineRows | Views | Leased | LockAnswered | Released | Blocked | Committed
+    | ChangedByKey
+    | TakenNotifications | Subscribed | ChangeStep | TableId | Maintained | Stopped | Refused
+)  # fmt: skip
