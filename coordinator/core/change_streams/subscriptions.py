@@ -25,7 +25,7 @@ INVARIANTS
       resume. Its hold stays until it has let go of what it reads.
   S8  all tables of a subscription are read at one timestamp. A paced one gets no step with changes
       within `subscribe_compare_us` of the last such step, but for the one that ends it.
-  S9  one that asks for values has changes only with the commits that name it (`asked_values.py`).
+  S9  one that asks for values has changes only with the commits that name it (`value_dispatch.py`).
       Other commits do not wake it, its steps begin just before the next that does and end with the
       last, and only now and then it hears how far time has come. Its snapshot is told before its
       position moves.
@@ -39,7 +39,6 @@ from typing import Final
 
 import pyarrow as pa
 
-from coordinator.core.change_streams.asked_values import AskedValues
 from coordinator.core.change_streams.steps import (
     ChangeStep,
     FollowedShard,
@@ -47,6 +46,7 @@ from coordinator.core.change_streams.steps import (
     SubscriptionId,
     SubscriptionRequest,
 )
+from coordinator.core.change_streams.value_dispatch import ValueDispatch
 from coordinator.core.messages.identities import ConnectionId
 from coordinator.core.read_holds import ReadHolds
 from coordinator.core.recent_writes import CommittedWrites
@@ -127,7 +127,7 @@ class Subscriptions:
         self._ending: dict[SubscriptionId, Subscription] = {}
         self._asleep: dict[tuple[ShardId, bool], dict[SubscriptionId, Subscription]] = {}
         """By shard, and by whether they ask for values."""
-        self._asked = AskedValues()
+        self._asked = ValueDispatch()
         self._concerned: list[Subscription] = []
         """Sleepers that a commit of this step names (S9)."""
         self._looked_at = Timestamp(0)

@@ -5,9 +5,9 @@ from weakref import WeakKeyDictionary
 
 import pytest
 
-from coordinator.core.change_streams.asked_values import AskedValues
 from coordinator.core.change_streams.steps import ChangeStep, SubscriptionId, SubscriptionRequest
 from coordinator.core.change_streams.subscriptions import Subscription, Subscriptions
+from coordinator.core.change_streams.value_dispatch import ValueDispatch
 from coordinator.core.messages.identities import ConnectionId
 from coordinator.core.read_holds import ReadHolds
 from coordinator.core.recent_writes import CommittedWrites
@@ -119,14 +119,14 @@ def steps_of_other_timestamps(patch: pytest.MonkeyPatch) -> None:
 
 def values_of_deleted_rows_forgotten(patch: pytest.MonkeyPatch) -> None:
     """Who asks for a value hears of rows that come, and not of rows that go."""
-    concerned = AskedValues.concerned
+    concerned = ValueDispatch.concerned
 
     def came(
-        self: AskedValues, shard: ShardId, writes: Iterable[CommittedWrites]
+        self: ValueDispatch, shard: ShardId, writes: Iterable[CommittedWrites]
     ) -> set[SubscriptionId]:
         return concerned(self, shard, [CommittedWrites(entry.came) for entry in writes])
 
-    patch.setattr(AskedValues, "concerned", came)
+    patch.setattr(ValueDispatch, "concerned", came)
 
 
 def steps_that_begin_with_the_commit(patch: pytest.MonkeyPatch) -> None:

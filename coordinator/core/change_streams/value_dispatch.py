@@ -21,7 +21,7 @@ from storage.types import ShardId
 _Value = tuple[Hashable, ...]
 
 
-class AskedValues:
+class ValueDispatch:
     """See the module."""
 
     def __init__(self) -> None:

@@ -8,8 +8,8 @@ from functools import partial
 import psycopg
 import pytest
 
-from coordinator.core.change_streams.asked_values import AskedValues
 from coordinator.core.change_streams.steps import SubscriptionId
+from coordinator.core.change_streams.value_dispatch import ValueDispatch
 from coordinator.core.recent_writes import CommittedWrites
 from coordinator.driver.change_streams import SubscriptionWakers
 from storage.types import ShardId
@@ -182,17 +182,17 @@ def test_planted_values_that_are_not_known_concern_nobody(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Deleted rows of which the column was not read: everybody has to look."""
-    concerned = AskedValues.concerned
+    concerned = ValueDispatch.concerned
     passed: list[bool] = []
 
     def known_only(
-        self: AskedValues, shard: ShardId, writes: Iterable[CommittedWrites]
+        self: ValueDispatch, shard: ShardId, writes: Iterable[CommittedWrites]
     ) -> set[SubscriptionId]:
         some = [entry for entry in writes if not entry.coarse]
         passed.append(len(some) == 0)
         return concerned(self, shard, some)
 
-    monkeypatch.setattr(AskedValues, "concerned", known_only)
+    monkeypatch.setattr(ValueDispatch, "concerned", known_only)
     with serving() as dsn, psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute("create table t (k int, v int)")
         connection.execute("insert into t values (1, 1), (2, 2)")
