@@ -114,6 +114,7 @@ from coordinator.core.predicates import ReadPredicate
 from coordinator.core.short_writes.by_key import WriteByKey
 from coordinator.core.sources.effects import (
     AcknowledgeSource,
+    CopyTables,
     PrepareBatch,
     PullSource,
     StartSource,
@@ -295,7 +296,14 @@ class Driver:
                 self._subscribers.wake(effect.subscriptions)
             case StopSubscribers():
                 self._subscribers.stop(effect.subscriptions)
-            case StartSource() | PullSource() | PrepareBatch() | AcknowledgeSource() | StopSource():
+            case (
+                StartSource()
+                | CopyTables()
+                | PullSource()
+                | PrepareBatch()
+                | AcknowledgeSource()
+                | StopSource()
+            ):
                 assert self._feeding is not None, "a core with sources has readers"
                 self._spawn(self._feeding.run(effect))
             case _:

@@ -42,7 +42,7 @@ from coordinator.driver.maintenance_effects import (
     in_thread,
 )
 from coordinator.driver.notifications import SessionNotifications
-from coordinator.driver.sources import MakeReader, SourceEffects, make_reader
+from coordinator.driver.sources import SourceEffects, SourceGround
 from coordinator.driver.timelines import Timelines
 from coordinator.server.load_shards import ShardLoader, ShardToLoad
 from coordinator.server_counters import ServerCounters
@@ -138,8 +138,7 @@ class TimelineComponents:
     notifications: SessionNotifications
     run_blocking: RunBlocking = in_thread
     counters: ServerCounters = field(default_factory=ServerCounters)
-    readers: MakeReader = make_reader
-    """Of the upstreams of sources."""
+    sources: SourceGround = field(default_factory=SourceGround)
     waits: WaitGraph = field(default_factory=WaitGraph)
     """Who waits for whose locks, over all timelines."""
 
@@ -153,7 +152,7 @@ async def recover_timelines(
     *,
     run_blocking: RunBlocking = in_thread,
     counters: ServerCounters | None = None,
-    readers: MakeReader = make_reader,
+    sources: SourceGround | None = None,
 ) -> Timelines:
     """Take over and build the drivers of all timelines. Raises Corrupt (U5)."""
     await _check_belongs_together(stash, store)
@@ -162,7 +161,7 @@ async def recover_timelines(
     notifications = SessionNotifications(NotificationQueue(settings.notification_bytes_max))
     ground = TimelineComponents(
         stash, store, clock, settings, schema_of, epoch, notifications, run_blocking,
-        counters or ServerCounters(), readers,
+        counters or ServerCounters(), sources or SourceGround(),
     )  # fmt: skip
     async with _leading(stash, epoch):
         history = decode_changes(await stash.scan(COLLECTION))
@@ -275,7 +274,7 @@ def _driver(
         run_blocking=ground.run_blocking,
         notifications=ground.notifications,
         counters=ground.counters,
-        feeding=SourceEffects(ground.readers, ground.schema_of),
+        feeding=SourceEffects(ground.sources, ground.schema_of, ground.run_blocking),
     )
 
 

@@ -5,7 +5,7 @@ feeds/<oid of the source> ─ position, counters        written with every commi
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, cast
 
 from ingest.reader import Position
@@ -19,7 +19,8 @@ NEVER: Final = Timestamp(0)
 @dataclass(frozen=True, slots=True)
 class SourceRecord:
     """The newest commit of a source. `rows`: how many it has brought, by the table's oid; `errors`:
-    how many records no column could take. `generation`: of what stands upstream.
+    how many records no column could take. `generation`: of what stands upstream. `loaded`: since
+    when a table has all rows of its upstream's, by its oid; NEVER: since the commit of this record.
     """
 
     position: Position
@@ -28,10 +29,17 @@ class SourceRecord:
     identity: Mapping[str, str] = field(default_factory=dict[str, str])
     rows: Mapping[int, int] = field(default_factory=dict[int, int])
     errors: int = 0
+    loaded: Mapping[int, Timestamp] = field(default_factory=dict[int, Timestamp])
+
+    def at(self, ts: Timestamp) -> "SourceRecord":
+        """The record, committed at `ts`."""
+        loaded = {oid: since or ts for oid, since in self.loaded.items()}
+        return replace(self, ts=ts, loaded=loaded)
 
 
 def put_source_record(source: int, ts: Timestamp, record: SourceRecord) -> Put:
     """The write of a commit at `ts`."""
+    record = record.at(ts)
     body = {
         "position": {**record.position},
         "ts": ts,
@@ -39,6 +47,7 @@ def put_source_record(source: int, ts: Timestamp, record: SourceRecord) -> Put:
         "identity": {**record.identity},
         "rows": {str(oid): count for oid, count in record.rows.items()},
         "errors": record.errors,
+        "loaded": {str(oid): since for oid, since in record.loaded.items()},
     }
     return Put(SOURCE_RECORDS, str(source), json.dumps(body).encode())
 
@@ -55,6 +64,7 @@ def decode_source_records(found: Mapping[str, bytes]) -> dict[int, SourceRecord]
 
 def _decoded(content: bytes) -> SourceRecord:
     body = cast("Mapping[str, object]", json.loads(content))
+    loaded = cast("Mapping[str, int]", body.get("loaded", {}))
     return SourceRecord(
         cast("Mapping[str, int]", body["position"]),
         Timestamp(cast("int", body["ts"])),
@@ -62,6 +72,7 @@ def _decoded(content: bytes) -> SourceRecord:
         cast("Mapping[str, str]", body["identity"]),
         {int(oid): count for oid, count in cast("Mapping[str, int]", body["rows"]).items()},
         cast("int", body["errors"]),
+        {int(oid): Timestamp(since) for oid, since in loaded.items()},
     )
 
 

@@ -1,8 +1,8 @@
 """The states of the sources that a coordinator runs.
 
-    idle ──a table──▶ starting ──▶ running ◀─retry─▶ stalled
-      ▲                  ▲            │
-      └── no table       └─ RESUME ── paused, broken (only a person goes on)
+    idle ──a table──▶ starting ─[─▶ snapshotting ─]─▶ running ◀─retry─▶ stalled
+      ▲                  ▲                               │
+      └── no table       └──────────── RESUME ────────── paused, broken (only a person goes on)
 
 While it runs, one batch at a time is pulled, prepared and committed.
 """
@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
+from coordinator.core.messages.identities import TransactionId
 from coordinator.core.sources.records import NEVER, SourceRecord
 from ingest.reader import Position
 from sql.catalog.catalog import Table
@@ -27,6 +28,7 @@ class SourceState(StrEnum):
 
     IDLE = "idle"
     STARTING = "starting"
+    SNAPSHOTTING = "snapshotting"
     RUNNING = "running"
     STALLED = "stalled"
     PAUSED = "paused"
@@ -65,6 +67,11 @@ class RunningSource:
     there."""
     acknowledging: Position | None = None
     acknowledged: Position = field(default_factory=dict[str, int])
+
+    @property
+    def holder(self) -> TransactionId:
+        """By which it holds a timestamp; no transaction's."""
+        return TransactionId(-self.definition.oid)
 
     @property
     def tables(self) -> tuple[Table, ...]:

@@ -1,6 +1,7 @@
-"""A source that feeds two tables, beside clients who write to a third (`upstream.py`).
+"""A source that feeds three tables, beside clients who write to a fourth (`upstream.py`).
 
-    produce   a transaction upstream, over both tables or one
+    produce   a transaction upstream, over several tables or one: new rows of sets, which have no
+              key; changes of all kinds of the rows of registers, which have one
     read      strict reads of fed tables and our own, in one transaction
     define    the source is paused, and goes on
 
@@ -13,17 +14,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from coordinator.core.messages.catalog_changes import PutObject, PutTable
+from ingest.reader import ChangeRow, UpstreamChange
 from sql.catalog.objects import Feed, SourceDefinition
-from tests.resilience.history.events import Add, Finding, History, Key, Operation, ReadSet
+from tests.resilience.history.events import Add, Finding, History, Key, Operation, Read, ReadSet
 from tests.resilience.sim.odds import CALM
 from tests.resilience.sim.server import Server
 from tests.resilience.sim.session import Session
 from tests.resilience.sim.upstream import SCRIPTED, ScriptedUpstream
+from tests.resilience.sim.upstream_changes import register_changes, set_changes
 from tests.resilience.sim.workload import Draw, Plan, Usual, one_by_one, perform
 
-FED = ("s1", "s2")
+SETS = ("s1", "s2")
+CHANGED = "r9"
+FED = (*SETS, CHANGED)
 OWN = "s0"
-KEYS: Sequence[Key] = ("s0_1", "s1_1", "s2_1")
+REGISTERS: Sequence[Key] = ("r9_1", "r9_2")
+KEYS: Sequence[Key] = ("s0_1", "s1_1", "s2_1", *REGISTERS)
 DRAINED_S = 8.0
 SOURCE = ("source", "public", "feed")
 
@@ -36,7 +42,8 @@ class Sources(Usual):
     def __init__(self, draw: Draw) -> None:
         super().__init__(draw)
         self._upstream: ScriptedUpstream | None = None
-        self._produced: list[Mapping[str, Sequence[int]]] = []
+        self._shown: list[Mapping[Key, frozenset[int]]] = [{}]
+        """What each prefix of upstream comes to."""
 
     def first(self) -> Sequence[Plan]:
         """The source, and the tables that it feeds."""
@@ -46,7 +53,10 @@ class Sources(Usual):
         bare = await session.new_table("feed")
         source = SourceDefinition(bare.oid, "public", "feed", connector=SCRIPTED, feed_id="f")
         tables = [await session.new_table(name) for name in FED]
-        fed = [replace(t, feed=Feed(source.oid, t.name), keys=()) for t in tables]
+        fed = [replace(t, feed=_feed(source, t.name), keys=()) for t in tables]
+        for _ in range(self._draw.random.randrange(4)):
+            # What is there already comes with the snapshot.
+            self._produce(session)
         await session.define(PutObject(source), *map(PutTable, fed))
         return ()
 
@@ -65,7 +75,7 @@ class Sources(Usual):
     def _reading(self, *, produces: bool) -> Plan:
         """Reads, and perhaps a write of our own; upstream goes on meanwhile."""
         rng = self._draw.random
-        reads: list[Operation] = [ReadSet(key) for key in rng.sample(KEYS, rng.choice((1, 2, 3)))]
+        reads: list[Operation] = [_read(key) for key in rng.sample(KEYS, rng.choice((1, 2, 3)))]
         if rng.random() < 0.3:
             reads.append(Add("s0_1", self._draw.values.next()))
         asked = tuple(reads)
@@ -83,11 +93,17 @@ class Sources(Usual):
 
     def _produce(self, session: Session) -> None:
         rng, values = self._draw.random, self._draw.values
-        names = FED if rng.random() < 0.6 else (rng.choice(FED),)
-        made = {name: [values.next() for _ in range(rng.choice((1, 1, 2)))] for name in names}
-        self._produced.append(made)
-        self._upstream = session.world.upstream
-        self._upstream.produce(made, values.process())
+        upstream = self._upstream = session.world.upstream
+        names = FED if rng.random() < 0.4 else (rng.choice(FED),)
+        changes: dict[str, Sequence[UpstreamChange]] = {}
+        operations: list[Operation] = []
+        for name in names:
+            rows = upstream.rows.get(name, [])
+            make = register_changes if name == CHANGED else set_changes
+            changes[name], written = make(name, rows, rng, values.next)
+            operations += written
+        upstream.produce(changes, operations, values.process())
+        self._shown.append(_shown(upstream.rows))
         session.world.tally.fed += 1
 
     async def _pause_or_resume(self, session: Session) -> tuple[Operation, ...]:
@@ -98,7 +114,7 @@ class Sources(Usual):
 
     def read_all(self) -> Plan:
         """In calm weather everything has come before (L2)."""
-        asked = tuple(ReadSet(key) for key in KEYS)
+        asked = tuple(map(_read, KEYS))
 
         async def body(session: Session) -> tuple[Operation, ...]:
             source = _source(session)
@@ -129,24 +145,43 @@ class Sources(Usual):
             if transaction.is_ok
             for finding in self._prefix(
                 {
-                    operation.key: frozenset(operation.values)
+                    operation.key: _told(operation)
                     for operation in transaction.operations
-                    if isinstance(operation, ReadSet) and operation.values is not None
+                    if isinstance(operation, ReadSet | Read) and operation.key[:2] in FED
                 }
             )
         ]
 
     def _prefix(self, told: Mapping[Key, frozenset[int]]) -> Sequence[Finding]:
         """What one transaction was told of fed tables is what some prefix comes to."""
-        asked = [name for name in FED if f"{name}_1" in told]
-        seen = {name: set(told[f"{name}_1"]) for name in asked}
-        reached: dict[str, set[int]] = {name: set() for name in asked}
-        for produced in ({}, *self._produced):
-            for name in asked:
-                reached[name].update(produced.get(name, ()))
-            if reached == seen:
+        for shown in self._shown:
+            if all(shown.get(key, frozenset()) == values for key, values in told.items()):
                 return ()
-        return [Finding("prefix", f"{seen} is no prefix of upstream")] if asked else ()
+        return [Finding("prefix", f"{told} is no prefix of upstream")]
+
+
+def _feed(source: SourceDefinition, name: str) -> Feed:
+    return Feed(source.oid, name, key=("key",) if name == CHANGED else ())
+
+
+def _read(key: Key) -> ReadSet | Read:
+    return Read(key) if key in REGISTERS else ReadSet(key)
+
+
+def _told(operation: ReadSet | Read) -> frozenset[int]:
+    if isinstance(operation, Read):
+        return frozenset(() if operation.value is None else (operation.value,))
+    return frozenset(operation.values or ())
+
+
+def _shown(rows: Mapping[str, Sequence[ChangeRow]]) -> Mapping[Key, frozenset[int]]:
+    found: dict[Key, frozenset[int]] = {}
+    for name, some in rows.items():
+        for key, _, value in some:
+            assert isinstance(value, int), "values are numbers"
+            place = f"{name}_{key}"
+            found[place] = found.get(place, frozenset()) | {value}
+    return found
 
 
 def _source(session: Session) -> SourceDefinition:

@@ -1,6 +1,6 @@
 """Bugs planted into sources: the simulation must find each of them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import pytest
@@ -15,13 +15,18 @@ from coordinator.core.sources.completions import (
     BatchPrepared,
     SourceMessage,
     SourcePulled,
+    TablesCopied,
 )
 from coordinator.core.sources.effects import PrepareBatch
 from coordinator.core.sources.records import SourceRecord, put_source_record
 from coordinator.core.sources.running import RunningSource
 from coordinator.core.state import CoreState
+from coordinator.driver import fed_rows
+from coordinator.driver.fed_rows import FedRows
 from coordinator.driver.sources import SourceEffects
+from ingest.postgres import fold
 from storage.batch import WriteBatch
+from storage.known_rows import OldRows
 from storage.stash import Write
 from storage.types import ShardId, Timestamp, Token
 from tests.resilience.sim.planted import Plant, Planted, assert_found
@@ -31,8 +36,10 @@ def acknowledged_before_the_commit(patch: pytest.MonkeyPatch) -> None:
     """What was read is taken for what is there."""
     pulled = steps._pulled
 
-    def early(source: RunningSource, message: SourcePulled) -> list[Effect]:
-        effects = pulled(source, message)
+    def early(
+        core: CoreState, source: RunningSource, message: SourcePulled, now: Timestamp
+    ) -> list[Effect]:
+        effects = pulled(core, source, message, now)
         source.read_to = message.batch.upto
         return effects + steps._acknowledge(source)
 
@@ -130,6 +137,49 @@ def records_lost_with_a_batch(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(steps, "_failed", forgetful)
 
 
+def last_record_wins(patch: pytest.MonkeyPatch) -> None:
+    """Of a key that changes twice in a batch the last record is taken, instead of folded (S4)."""
+    patch.setattr(fold, "_fill", lambda new, _before: new)
+
+
+def replaced_rows_stay(patch: pytest.MonkeyPatch) -> None:
+    """A row that changes is there twice."""
+    patch.setattr(FedRows, "_find", lambda *_: {})
+
+
+def equal_rows_stay(patch: pytest.MonkeyPatch) -> None:
+    """The same of a table without a key."""
+    patch.setattr(fed_rows, "find_equal_rows", lambda *_: [])
+
+
+def truncate_forgotten(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(fed_rows, "all_rows", lambda _view: {})
+
+
+def snapshot_in_a_second_transaction(patch: pytest.MonkeyPatch) -> None:
+    """The first commit has the position alone; the rows come with the next batch."""
+    copied, enqueue = steps._copied, steps._enqueue
+    kept: dict[ShardId, WriteBatch] = {}
+
+    def bare(core: CoreState, source: RunningSource, message: TablesCopied) -> list[Effect]:
+        kept.update(message.writes)
+        return copied(core, source, replace(message, writes={}))
+
+    def late(
+        core: CoreState,
+        source: RunningSource,
+        record: SourceRecord,
+        writes: Mapping[ShardId, WriteBatch],
+        *others: Mapping[ShardId, Sequence[OldRows]],
+    ) -> list[Effect]:
+        here = {} if source.record is None else dict(kept)
+        kept.clear() if here else None
+        return enqueue(core, source, record, {**here, **writes}, *others)
+
+    patch.setattr(steps, "_copied", bare)
+    patch.setattr(steps, "_enqueue", late)
+
+
 @pytest.mark.parametrize(
     ("plant", "weather"),
     [
@@ -140,6 +190,11 @@ def records_lost_with_a_batch(patch: pytest.MonkeyPatch) -> None:
         (upstream_transaction_split, "calm"),
         (older_attempt_accepted, "calm"),
         (records_lost_with_a_batch, "disks"),
+        (last_record_wins, "calm"),
+        (replaced_rows_stay, "calm"),
+        (equal_rows_stay, "calm"),
+        (truncate_forgotten, "calm"),
+        (snapshot_in_a_second_transaction, "calm"),
     ],
     ids=[
         "acknowledged before the commit",
@@ -149,6 +204,11 @@ def records_lost_with_a_batch(patch: pytest.MonkeyPatch) -> None:
         "upstream transaction split",
         "older attempt accepted",
         "records lost with a batch",
+        "last record wins",
+        "replaced rows stay",
+        "equal rows stay",
+        "truncate forgotten",
+        "snapshot in a second transaction",
     ],
 )
 def test_planted_in_sources(plant: Plant, weather: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,8 +1,8 @@
 """The upstream of the simulation's source: a log of transactions, and readers that fail.
 
-    produce ──▶ log ──▶ ScriptedReader.read ──▶ the server
-                 ▲                                  │
-                 └── forgotten up to here ◀─ acknowledge
+    produce ──▶ log ──▶ ScriptedReader.snapshot, read ──▶ the server
+                 ▲                                            │
+                 └──────── forgotten up to here ◀─ acknowledge
 
 It outlives the servers. What is acknowledged, it forgets: who reads there again has lost it. Each
 transaction is one of the history: it begins when it is produced, and ends when it is acknowledged.
@@ -18,9 +18,13 @@ import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+import pyarrow as pa
+
 from coordinator.driver.sources import MakeReader
 from ingest.reader import (
+    UNCHANGED,
     ChangeKind,
+    ChangeRow,
     Position,
     ReaderFailure,
     ReadLimits,
@@ -34,9 +38,11 @@ from ingest.reader import (
 )
 from sql.catalog.objects import SourceDefinition
 from storage.errors import StorageError
-from tests.resilience.history.events import Add, Recorder
+from tests.resilience.history.events import Operation, Recorder
 
 OFFSET = "offset"
+ROWS_OF_PART = 3
+"""Of a snapshot: it has several parts, and may fail between them."""
 IDENTITY: UpstreamIdentity = {"log": "1"}
 SCRIPTED = "scripted"
 """The kind of upstream that a source of the simulation names."""
@@ -46,9 +52,9 @@ Fault = Callable[[str], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class UpstreamTransaction:
-    """Values by table, and the process of the history that stands for it."""
+    """Changes by table, and the process of the history that stands for it."""
 
-    values: Mapping[str, Sequence[int]]
+    changes: Mapping[str, Sequence[UpstreamChange]]
     process: int
 
 
@@ -60,16 +66,23 @@ class ScriptedUpstream:
         self.found = found
         self.recorder: Recorder | None = None
         self.log: list[UpstreamTransaction] = []
+        self.rows: dict[str, list[ChangeRow]] = {}
         self.forgotten = 0
         self.given = 0
         self._drained: asyncio.Event | None = None
 
-    def produce(self, values: Mapping[str, Sequence[int]], process: int) -> None:
+    def produce(
+        self,
+        changes: Mapping[str, Sequence[UpstreamChange]],
+        operations: Sequence[Operation],
+        process: int,
+    ) -> None:
         """A transaction commits upstream."""
         assert self.recorder is not None, "a run records"
-        self.log.append(UpstreamTransaction(values, process))
-        adds = [Add(f"{name}_1", value) for name, many in values.items() for value in many]
-        self.recorder.invoke(process, *adds)
+        self.log.append(UpstreamTransaction(changes, process))
+        for name, some in changes.items():
+            self.rows[name] = changed_rows(self.rows.get(name, []), some)
+        self.recorder.invoke(process, *operations)
 
     def acknowledge(self, upto: int) -> None:
         """The server has it: who reads from now on sees it."""
@@ -103,6 +116,42 @@ class ScriptedUpstream:
         return make
 
 
+def changed_rows(
+    rows: Sequence[ChangeRow], changes: Sequence[UpstreamChange]
+) -> list[ChangeRow]:
+    """The rows of a table after some changes, one by one. An old row has the first column alone, if
+    that is the key.
+    """
+    found = list(rows)
+    for change in changes:
+        old, new = change.old, change.new
+        if change.kind is ChangeKind.TRUNCATE:
+            found = []
+            continue
+        if change.kind is ChangeKind.UPDATE and old is None:
+            old = new
+        before = None
+        if old is not None:
+            at = next(n for n, row in enumerate(found) if _is_same(old, row, change))
+            before = found.pop(at)
+        if new is not None:
+            found.append(
+                tuple(
+                    [
+                        before[n] if value is UNCHANGED and before is not None else value
+                        for n, value in enumerate(new)
+                    ]
+                )
+            )
+    return found
+
+
+def _is_same(old: ChangeRow, row: ChangeRow, change: UpstreamChange) -> bool:
+    if change.old is None:
+        return old[0] == row[0]
+    return all(value is UNCHANGED or value == own for value, own in zip(old, row, strict=True))
+
+
 class ScriptedReader:
     """Implements SourceReader."""
 
@@ -113,6 +162,7 @@ class ScriptedReader:
         self._next = 0
         self._started = False
         self._closed = False
+        self._snapshot: dict[str, list[ChangeRow]] = {}
 
     async def inspect(self) -> Upstream:
         """See SourceReader."""
@@ -122,13 +172,21 @@ class ScriptedReader:
     async def prepare(self, _tables: Sequence[UpstreamTable]) -> SourceProgress:
         """See SourceReader."""
         await self._may_fail("before source.prepare")
-        return SourceProgress({OFFSET: 0}, IDENTITY)
+        self._next = len(self._upstream.log)
+        self._snapshot = {name: list(rows) for name, rows in self._upstream.rows.items()}
+        return SourceProgress({OFFSET: self._next}, IDENTITY)
 
     async def snapshot(self) -> AsyncIterator[SnapshotPart]:
-        """Nothing is there before the log."""
-        nothing: tuple[SnapshotPart, ...] = ()
-        for each in nothing:
-            yield each
+        """See SourceReader."""
+        for name, rows in self._snapshot.items():
+            for first in range(0, len(rows), ROWS_OF_PART):
+                await self._may_fail("during source.snapshot")
+                part = rows[first : first + ROWS_OF_PART]
+                columns = [pa.array(column, pa.int64()) for column in zip(*part, strict=True)]
+                yield SnapshotPart(
+                    name, pa.RecordBatch.from_arrays(columns, names=["key", "position", "value"])
+                )
+        self._upstream.given = max(self._upstream.given, self._next)
 
     async def start(
         self, progress: SourceProgress, _tables: Sequence[UpstreamTable]
@@ -154,9 +212,8 @@ class ScriptedReader:
         self._check_not_forgotten()
         changes: dict[str, list[UpstreamChange]] = {}
         for transaction in upstream.log[self._next : end]:
-            for name, values in transaction.values.items():
-                rows = [UpstreamChange(ChangeKind.INSERT, new=(1, 0, value)) for value in values]
-                changes.setdefault(name, []).extend(rows)
+            for name, some in transaction.changes.items():
+                changes.setdefault(name, []).extend(some)
         await self._may_fail("after source.read")
         self._next = max(self._next, end)
         upstream.given = max(upstream.given, self._next)

@@ -15,9 +15,11 @@ from coordinator.core.sources.completions import (
     SourceFailed,
     SourcePulled,
     SourceStarted,
+    TablesCopied,
 )
 from coordinator.core.sources.effects import (
     AcknowledgeSource,
+    CopyTables,
     PrepareBatch,
     PullSource,
     StartSource,
@@ -66,6 +68,10 @@ class SourceStory(Story):
                 return ChangeCatalog(TransactionId(int(names[0])), gone)
             case "started":
                 return SourceStarted(SOURCE.oid, attempt, upto)
+            case "copied":
+                rows = written(TransactionId(0), self.table("a"), arguments).batch
+                writes = {self.shard("a"): rows} if "rows" in arguments else {}
+                return TablesCopied(SOURCE.oid, attempt, upto, {}, writes)
             case "pulled":
                 values = [int(value) for value in arguments.get("rows", "").split(",") if value]
                 changes = [UpstreamChange(ChangeKind.INSERT, new=(value,)) for value in values]
@@ -87,6 +93,8 @@ class SourceStory(Story):
             case StartSource(attempt=attempt, record=record):
                 where = "new" if record is None else f"after {record.position['offset']}"
                 return f"start source, attempt {attempt}, {where}"
+            case CopyTables(attempt=attempt):
+                return f"copy tables, attempt {attempt}"
             case PullSource(attempt=attempt):
                 return f"pull, attempt {attempt}"
             case PrepareBatch(attempt=attempt, batch=batch):
