@@ -59,9 +59,9 @@ from sql.catalog.catalog import (
     type_dependency_state,
 )
 from sql.catalog.objects import (
+    CONNECTION_SPACE,
     EXTENSION_SPACE,
     RELATION_SPACE,
-    CONNECTION_SPACE,
     SOURCE_SPACE,
     TYPE_SPACE,
     CatalogObject,

@@ -104,8 +104,13 @@ from coordinator.core.observation import (
 from coordinator.core.refresh import refresh_snapshot
 from coordinator.core.settings import CoreSettings
 from coordinator.core.short_writes.in_block import answer_in_block
-from coordinator.core.sources.completions import SourceCompletion
-from coordinator.core.sources.steps import advance_sources, source_reported, stop_sources
+from coordinator.core.sources.completions import SourceCompletion, UpstreamReleased
+from coordinator.core.sources.steps import (
+    advance_sources,
+    source_reported,
+    stop_sources,
+    upstream_released,
+)
 from coordinator.core.state import CoreState, RecoveredState
 from coordinator.core.timestamps import InputSince, determine
 from coordinator.core.transaction_buffers import change_buffers
@@ -301,6 +306,8 @@ class Core:
                 return self._state.maintenance.asked(message) + self._advance(now)
             case SourceCompletion():
                 return source_reported(self._state, message, now) + self._advance(now)
+            case UpstreamReleased():
+                return upstream_released(self._state, message, now) + self._advance(now)
             case FilesRewritten() | Forgotten() | Vacuumed():
                 return self._state.maintenance.ended(message, now) + self._advance(now)
             case ShardDamaged(shard=shard):

@@ -117,6 +117,7 @@ from coordinator.core.sources.effects import (
     CopyTables,
     PrepareBatch,
     PullSource,
+    ReleaseUpstream,
     StartSource,
     StopSource,
 )
@@ -303,6 +304,7 @@ class Driver:
                 | PrepareBatch()
                 | AcknowledgeSource()
                 | StopSource()
+                | ReleaseUpstream()
             ):
                 assert self._feeding is not None, "a core with sources has readers"
                 self._spawn(self._feeding.run(effect))

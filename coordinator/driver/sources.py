@@ -1,17 +1,18 @@
 """Run the effects of sources with the readers of their upstreams.
 
-    StartSource ─▶ a reader of `make_reader` ─▶ [CopyTables ─▶ all rows]
+    StartSource ─▶ a reader of `upstreams`  ─▶ [CopyTables ─▶ all rows]
                                              ─▶ PullSource ─▶ SourceBatch ─▶ PrepareBatch ─▶ rows
 
 A reader belongs to one attempt of its source; the core drops the completions of older ones (F1 of
 `core/sources`). Failures of a reader are values for the core. Anything else that a reader raises is
 a bug, and stalls its source alone (F10).
 
-The one place that knows which kinds of upstream there are is `UPSTREAM_READERS`.
+The one place that knows which kinds of upstream there are is `upstreams.py`.
 """
 
+import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol, assert_never
 
@@ -26,19 +27,21 @@ from coordinator.core.sources.completions import (
     SourcePulled,
     SourceStarted,
     TablesCopied,
+    UpstreamReleased,
 )
 from coordinator.core.sources.effects import (
     AcknowledgeSource,
     CopyTables,
     PrepareBatch,
     PullSource,
+    ReleaseUpstream,
     SourceEffect,
     StartSource,
     StopSource,
 )
+from coordinator.core.sources.records import Leftover
 from coordinator.driver.fed_rows import FedRows, RowSpool
 from coordinator.driver.maintenance_effects import RunBlocking, in_thread
-from ingest.generator import GeneratorOptions, GeneratorReader
 from ingest.reader import (
     BadRecord,
     ReaderFailure,
@@ -49,8 +52,8 @@ from ingest.reader import (
     UpstreamTable,
 )
 from sql.catalog.catalog import Table
-from sql.catalog.objects import SourceDefinition
-from sql.catalog.sources import GENERATOR, upstream_columns
+from sql.catalog.objects import ConnectionDefinition, SourceDefinition
+from sql.catalog.sources import upstream_columns
 from storage.batch import WriteBatch
 from storage.known_rows import OldRows
 from storage.types import ShardId, Timestamp
@@ -63,23 +66,20 @@ WAIT_MS: Final = 1_000
 """For what comes next. Larger: an idle source wakes the loop less often."""
 
 
-class MakeReader(Protocol):
-    """Makes the reader of a source; nothing is connected yet."""
+class SourceReaders(Protocol):
+    """Makes readers of upstreams."""
 
-    def __call__(self, source: SourceDefinition) -> SourceReader:
-        """A reader that nobody has used."""
+    async def reader(
+        self, source: SourceDefinition, connection: ConnectionDefinition | None
+    ) -> SourceReader:
+        """A reader that nobody has used; nothing is connected yet. Raises ReaderFailure."""
         ...
 
-
-UPSTREAM_READERS: Final[Mapping[str, MakeReader]] = {
-    GENERATOR: lambda source: GeneratorReader(GeneratorOptions.of(dict(source.options))),
-}
-"""By the kind of upstream."""
-
-
-def make_reader(source: SourceDefinition) -> SourceReader:
-    """The reader of a source."""
-    return UPSTREAM_READERS[source.connector](source)
+    async def release(
+        self, source: SourceDefinition, connection: ConnectionDefinition | None
+    ) -> None:
+        """Remove all that stands upstream for a source, or raise ReaderFailure."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class SourceGround:
     taken in.
     """
 
-    readers: MakeReader = make_reader
+    readers: SourceReaders
     index: KeyIndex | None = None
     spool: RowSpool | None = None
 
@@ -103,24 +103,33 @@ class _Open:
 
 
 class SourceEffects:
-    """See the module. `schema_of`: of the shard of a table."""
+    """See the module. `schema_of`: of the shard of a table. `leading`: raises if another
+    coordinator has taken over.
+    """
 
     def __init__(
         self,
         ground: SourceGround,
         schema_of: Callable[[Table], pa.Schema],
+        forget_leftover: Callable[[str], Awaitable[None]],
+        leading: Callable[[], Awaitable[None]],
         run_blocking: RunBlocking = in_thread,
     ) -> None:
-        self._make = ground.readers
+        self._readers = ground.readers
+        self._forget_leftover = forget_leftover
+        self._leading = leading
+        self._changing: dict[str, asyncio.Lock] = {}
         self._rows = FedRows(ground.index, ground.spool, schema_of, run_blocking)
         self._open: dict[int, _Open] = {}
 
-    async def run(self, effect: SourceEffect) -> SourceMessage | None:
+    async def run(self, effect: SourceEffect) -> SourceMessage | UpstreamReleased | None:
         """Run an effect; its completion, if it has one."""
         match effect:
             case StopSource():
                 await self._stop(effect)
                 return None
+            case ReleaseUpstream():
+                return await self._release(effect.leftover)
             case AcknowledgeSource():
                 return await self._acknowledge(effect)
             case StartSource(source=source, attempt=attempt):
@@ -158,11 +167,14 @@ class SourceEffects:
         earlier = self._open.pop(source.oid, None)
         if earlier is not None:
             await self._close(earlier)
-        reader = self._make(source)
+        reader = await self._readers.reader(source, effect.connection)
         self._open[source.oid] = _Open(effect.attempt, source, reader)
         tables = [_upstream_table(table) for table in _fed_rows(effect.tables)]
         if effect.record is None:
-            made = await reader.prepare(tables)
+            async with self._changes(source):
+                # Whoever was deposed would remove what its successor has made.
+                await self._leading()
+                made = await reader.prepare(tables)
             self._open[source.oid] = _Open(effect.attempt, source, reader, made)
             return SourceStarted(source.oid, effect.attempt, made.position, made.identity)
         progress = SourceProgress(effect.record.position, effect.record.identity)
@@ -249,14 +261,26 @@ class SourceEffects:
 
     async def _stop(self, effect: StopSource) -> None:
         known = self._open.pop(effect.source, None)
-        if known is None:
-            return
-        await self._close(known)
-        if effect.released:
-            try:
-                await known.reader.release()
-            except Exception as error:
-                log.warning("source %s: not released: %s", known.source.name, error)
+        if known is not None:
+            await self._close(known)
+
+    def _changes(self, source: SourceDefinition) -> asyncio.Lock:
+        """Held by whoever changes what stands upstream: first come, first served, so that nothing
+        is made after it was released (F8).
+        """
+        return self._changing.setdefault(source.feed_id, asyncio.Lock())
+
+    async def _release(self, leftover: Leftover) -> UpstreamReleased:
+        source = leftover.source
+        try:
+            async with self._changes(source):
+                await self._leading()
+                await self._readers.release(source, leftover.connection)
+                await self._forget_leftover(leftover.name)
+        except Exception as error:
+            log.warning("source %s: not released: %s", source.name, error)
+            return UpstreamReleased(leftover.name, done=False)
+        return UpstreamReleased(leftover.name, done=True)
 
     async def _close(self, known: _Open) -> None:
         self._open.pop(known.source.oid, None)

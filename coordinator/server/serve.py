@@ -45,6 +45,7 @@ from coordinator.config import Settings, SettingsError
 from coordinator.core.settings import CoreSettings
 from coordinator.driver.sources import SourceGround
 from coordinator.driver.timelines import Timelines
+from coordinator.driver.upstreams import Upstreams
 from coordinator.execution.context import ExecutionLimits, Services
 from coordinator.execution.in_process import ReferenceInProcess
 from coordinator.execution.parquet_spooler import ParquetSpooler
@@ -66,6 +67,7 @@ from coordinator.server.recovery import recover_timelines
 from coordinator.server.server import Server
 from coordinator.server.watchdog import Watchdog
 from coordinator.session.temporary_tables import drop_leftover_temporaries
+from ingest.secrets import SecretRules
 from sql.catalog.catalog import Table
 from sql.plan.depth import RECURSION_MAX
 from storage.clock import BootClock, Clock, DoubtingClock, SystemClock
@@ -241,7 +243,7 @@ class TableParts:
 
     def for_sources(self) -> SourceGround:
         """As sources need it."""
-        return SourceGround(index=self.key_index, spool=self.spool)
+        return SourceGround(Upstreams(SecretRules()), self.key_index, self.spool)
 
 
 def table_parts(storage: Storage) -> TableParts:

@@ -24,7 +24,8 @@ from compute.reference.executor import ReferenceExecutor
 from coordinator.config import Settings
 from coordinator.core.settings import CoreSettings
 from coordinator.driver.driver import Driver
-from coordinator.driver.sources import MakeReader, SourceGround, make_reader
+from coordinator.driver.sources import SourceGround, SourceReaders
+from coordinator.driver.upstreams import Upstreams
 from coordinator.execution.context import ExecutionLimits, Services
 from coordinator.execution.in_process import ReferenceInProcess
 from coordinator.planning.plan_cache import PlanCache
@@ -32,6 +33,7 @@ from coordinator.server.connection import Connection
 from coordinator.server.recovery import recover_timelines
 from coordinator.server.server import Server
 from coordinator.session.temporary_tables import drop_leftover_temporaries
+from ingest.secrets import SecretRules
 from sql.catalog.catalog import Table
 from storage.batch import DataFile
 from storage.clock import SystemClock
@@ -111,7 +113,7 @@ async def running(
     local: Executor | None = None,
     core: CoreSettings | None = None,
     has_warm_engine: Callable[[], bool] = lambda: True,
-    readers: MakeReader | None = None,
+    readers: SourceReaders | None = None,
 ) -> AsyncIterator[Stack]:
     """A server for the length of the block (K1). Its sessions use an `engine` that is given, its
     sources these `readers`.
@@ -141,7 +143,7 @@ async def running(
         SystemClock(),
         core or CoreSettings(),
         schema_of,
-        sources=SourceGround(readers or make_reader, index, spool),
+        sources=SourceGround(readers or Upstreams(SecretRules()), index, spool),
     )
     services = Services(
         coordination=timelines,

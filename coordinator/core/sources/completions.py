@@ -77,6 +77,14 @@ class SourceAcknowledged(SourceCompletion):
     done: bool
 
 
+@dataclass(frozen=True, slots=True)
+class UpstreamReleased:
+    """Ends ReleaseUpstream: nothing stands there any more, if it is `done`."""
+
+    name: str
+    done: bool
+
+
 SourceMessage: TypeAlias = (
     SourceStarted | TablesCopied | SourcePulled | BatchPrepared | SourceFailed | SourceAcknowledged
 )

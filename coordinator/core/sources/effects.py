@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from coordinator.core.sources.records import SourceRecord
+from coordinator.core.sources.records import Leftover, SourceRecord
 from ingest.reader import Position, SourceBatch
 from sql.catalog.catalog import Table
-from sql.catalog.objects import SourceDefinition
+from sql.catalog.objects import ConnectionDefinition, SourceDefinition
 from storage.batch import ShardView
 from storage.types import ShardId, Timestamp
 
@@ -20,6 +20,7 @@ class StartSource:
     """
 
     source: SourceDefinition
+    connection: ConnectionDefinition | None
     attempt: int
     record: SourceRecord | None
     tables: tuple[Table, ...]
@@ -75,14 +76,21 @@ class AcknowledgeSource:
 
 @dataclass(frozen=True, slots=True)
 class StopSource:
-    """Close the reader. `released`: remove what stands upstream, too: the source was dropped. Ends
-    here.
-    """
+    """Close the reader; what stands upstream stays. Ends here."""
 
     source: int
-    released: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseUpstream:
+    """Remove what stands upstream, after all earlier starts of the source have ended, and then its
+    record in the stash (F8). Ends in UpstreamReleased, done or not.
+    """
+
+    leftover: Leftover
 
 
 SourceEffect: TypeAlias = (
     StartSource | CopyTables | PullSource | PrepareBatch | AcknowledgeSource | StopSource
-)
+    | ReleaseUpstream
+)  # fmt: skip

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, cast
 
 from ingest.reader import Position
+from sql.catalog.objects import ConnectionDefinition, SourceDefinition
 from storage.stash import Delete, Put
 from storage.types import Timestamp
 
@@ -35,6 +36,19 @@ class SourceRecord:
         """The record, committed at `ts`."""
         loaded = {oid: since or ts for oid, since in self.loaded.items()}
         return replace(self, ts=ts, loaded=loaded)
+
+
+@dataclass(frozen=True, slots=True)
+class Leftover:
+    """All that stands upstream under the name of a source, up to a generation (`leftovers.py`)."""
+
+    source: SourceDefinition
+    connection: ConnectionDefinition | None
+
+    @property
+    def name(self) -> str:
+        """Of its record."""
+        return f"{self.source.feed_id}.{self.source.generation}"
 
 
 def put_source_record(source: int, ts: Timestamp, record: SourceRecord) -> Put:

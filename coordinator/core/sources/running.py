@@ -7,16 +7,17 @@
 While it runs, one batch at a time is pulled, prepared and committed.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
 from coordinator.core.messages.identities import TransactionId
-from coordinator.core.sources.records import NEVER, SourceRecord
+from coordinator.core.sources.leftovers import Leftovers
+from coordinator.core.sources.records import NEVER, Leftover, SourceRecord
 from ingest.reader import Position
 from sql.catalog.catalog import Table
-from sql.catalog.objects import SourceDefinition
+from sql.catalog.objects import ConnectionDefinition, SourceDefinition
 from storage.types import Timestamp
 
 RETRY_MIN_US: Final = 100_000
@@ -49,6 +50,7 @@ class RunningSource:
     """One source. `fed`: its tables and that of its errors, as the catalog has them."""
 
     definition: SourceDefinition
+    connection: ConnectionDefinition | None
     fed: tuple[Table, ...]
     record: SourceRecord | None
     since: Timestamp
@@ -100,8 +102,15 @@ class RunningSource:
 class RunningSources:
     """All sources of a timeline. `changed`: the catalog is to be looked at."""
 
-    def __init__(self, recovered: Mapping[int, SourceRecord], *, runs: bool) -> None:
+    def __init__(
+        self,
+        recovered: Mapping[int, SourceRecord],
+        leftovers: Iterable[Leftover],
+        *,
+        runs: bool,
+    ) -> None:
         self._recovered = dict(recovered)
+        self.leftovers = Leftovers(leftovers if runs else ())
         self._known: dict[int, RunningSource] = {}
         self.runs = runs
         self.changed = runs
@@ -117,11 +126,15 @@ class RunningSources:
         return self._known.get(oid)
 
     def add(
-        self, definition: SourceDefinition, fed: tuple[Table, ...], now: Timestamp
+        self,
+        definition: SourceDefinition,
+        connection: ConnectionDefinition | None,
+        fed: tuple[Table, ...],
+        now: Timestamp,
     ) -> RunningSource:
         """Another one, with the record that a start has found."""
         record = self._recovered.pop(definition.oid, None)
-        made = RunningSource(definition, fed, record, now)
+        made = RunningSource(definition, connection, fed, record, now)
         self._known[definition.oid] = made
         return made
 

@@ -26,6 +26,7 @@ from coordinator.core.sources.completions import (
     SourcePulled,
     SourceStarted,
     TablesCopied,
+    UpstreamReleased,
 )
 from coordinator.core.sources.effects import (
     AcknowledgeSource,
@@ -35,12 +36,13 @@ from coordinator.core.sources.effects import (
     StartSource,
     StopSource,
 )
+from coordinator.core.sources.leftovers import left_by
 from coordinator.core.sources.records import NEVER, SourceRecord, is_behind
 from coordinator.core.sources.running import BatchStage, RunningSource, SourceState
 from coordinator.core.state import CoreState
 from ingest.reader import ChangeKind, SourceBatch
-from sql.catalog.objects import SourceDefinition
-from sql.catalog.sources import sources_of, tables_of_source
+from sql.catalog.objects import ConnectionDefinition, SourceDefinition
+from sql.catalog.sources import connection_by_oid, sources_of, tables_of_source
 from storage.batch import ShardView, WriteBatch
 from storage.known_rows import OldRows
 from storage.types import ShardId, Timestamp
@@ -54,7 +56,7 @@ BATCH_BYTES_MAX: Final = 1 << 20
 def advance_sources(core: CoreState, now: Timestamp) -> list[Effect]:
     """Do what has become possible: look at a changed catalog, try again, pull."""
     sources = core.sources
-    if not (sources.changed or len(sources)):
+    if not (sources.changed or len(sources) or len(sources.leftovers)):
         return []
     effects: list[Effect] = []
     if sources.changed:
@@ -63,6 +65,7 @@ def advance_sources(core: CoreState, now: Timestamp) -> list[Effect]:
     if core.stopping is None:
         for source in sources:
             effects += _go_on(core, source, now)
+        effects += sources.leftovers.due(now)
     return effects
 
 
@@ -70,12 +73,14 @@ def sources_altered(core: CoreState, changes: Sequence[CatalogChange]) -> None:
     """DDL was committed: it may be about sources or what they feed."""
     if core.sources.runs and any(_concerns_sources(core, change) for change in changes):
         core.sources.changed = True
+        for leftover in left_by(core.catalog.current, changes):
+            core.sources.leftovers.add(leftover)
 
 
 def _concerns_sources(core: CoreState, change: CatalogChange) -> bool:
     match change:
         case PutObject(object=thing) | RemoveObject(object=thing):
-            return isinstance(thing, SourceDefinition)
+            return isinstance(thing, SourceDefinition | ConnectionDefinition)
         case PutTable(table=table) | RemoveTable(table=table):
             # A table that was detached has no feed any more.
             return bool(len(core.sources)) or table.feed is not None
@@ -103,14 +108,15 @@ def _follow_catalog(core: CoreState, now: Timestamp) -> list[Effect]:
         if source.definition.oid not in there:
             core.holds.release(source.holder)
             sources.remove(source.definition.oid)
-            effects.append(StopSource(source.definition.oid, released=True))
+            effects.append(StopSource(source.definition.oid))
     for oid, definition in there.items():
         fed, known = tables_of_source(catalog, oid), sources.get(oid)
+        connection = connection_by_oid(catalog, definition.connection)
         if known is None:
-            known = sources.add(definition, fed, now)
-        elif (known.definition, known.fed) == (definition, fed):
+            known = sources.add(definition, connection, fed, now)
+        elif (known.definition, known.connection, known.fed) == (definition, connection, fed):
             continue
-        known.definition, known.fed = definition, fed
+        known.definition, known.connection, known.fed = definition, connection, fed
         known.failures, known.retry_at = 0, now
         effects += _redefined(core, known, now)
     return effects
@@ -132,7 +138,9 @@ def _begin_attempt(core: CoreState, source: RunningSource) -> None:
 
 
 def _start(source: RunningSource) -> Effect:
-    return StartSource(source.definition, source.attempt, source.record, source.fed)
+    return StartSource(
+        source.definition, source.connection, source.attempt, source.record, source.fed
+    )
 
 
 # --- going on ----------------------------------------------------------------------------------
@@ -162,6 +170,12 @@ def _waits_for(core: CoreState, source: RunningSource) -> str:
     if len(core.groups) > core.settings.queue_max // 2:
         return "commits"
     return ""
+
+
+def upstream_released(core: CoreState, message: UpstreamReleased, now: Timestamp) -> list[Effect]:
+    """What a source has left upstream is gone, or is tried again."""
+    core.sources.leftovers.released(message.name, done=message.done, now=now)
+    return []
 
 
 def source_reported(core: CoreState, message: SourceMessage, now: Timestamp) -> list[Effect]:

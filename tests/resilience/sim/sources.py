@@ -3,24 +3,32 @@
     produce   a transaction upstream, over several tables or one: new rows of sets, which have no
               key; changes of all kinds of the rows of registers, which have one
     read      strict reads of fed tables and our own, in one transaction
-    define    the source is paused, and goes on
+    define    the source is paused, and goes on; another one is made and dropped
 
 INVARIANTS
   L1  the fed tables show a prefix of upstream's transactions at every timestamp (F2).
-  L2  in calm weather everything comes, however often the server has died before.
+  L2  in calm weather everything comes, however often the server has died before, and nothing is
+      left upstream of a source that was dropped (F8).
 """
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from coordinator.core.messages.catalog_changes import PutObject, PutTable
+from coordinator.core.messages.catalog_changes import (
+    PutObject,
+    PutTable,
+    RemoveObject,
+    RemoveTable,
+)
 from ingest.reader import ChangeRow, UpstreamChange
 from sql.catalog.objects import Feed, SourceDefinition
+from sql.catalog.sources import sources_of, tables_of_source
 from tests.resilience.history.events import Add, Finding, History, Key, Operation, Read, ReadSet
 from tests.resilience.sim.odds import CALM
 from tests.resilience.sim.server import Server
 from tests.resilience.sim.session import Session
-from tests.resilience.sim.upstream import SCRIPTED, ScriptedUpstream
+from tests.resilience.sim.upstream import MAIN, SCRIPTED, ScriptedUpstream
 from tests.resilience.sim.upstream_changes import register_changes, set_changes
 from tests.resilience.sim.workload import Draw, Plan, Usual, one_by_one, perform
 
@@ -32,6 +40,8 @@ REGISTERS: Sequence[Key] = ("r9_1", "r9_2")
 KEYS: Sequence[Key] = ("s0_1", "s1_1", "s2_1", *REGISTERS)
 DRAINED_S = 8.0
 SOURCE = ("source", "public", "feed")
+OTHER = ("source", "public", "other")
+UNREAD = "s8"
 
 
 class Sources(Usual):
@@ -51,7 +61,7 @@ class Sources(Usual):
 
     async def _create(self, session: Session) -> tuple[Operation, ...]:
         bare = await session.new_table("feed")
-        source = SourceDefinition(bare.oid, "public", "feed", connector=SCRIPTED, feed_id="f")
+        source = SourceDefinition(bare.oid, "public", "feed", connector=SCRIPTED, feed_id=MAIN)
         tables = [await session.new_table(name) for name in FED]
         fed = [replace(t, feed=_feed(source, t.name), keys=()) for t in tables]
         for _ in range(self._draw.random.randrange(4)):
@@ -62,9 +72,11 @@ class Sources(Usual):
 
     def plan(self) -> Plan:
         rng = self._draw.random
-        match rng.randrange(12):
+        match rng.randrange(13):
             case 0:
                 return Plan((), self._pause_or_resume)
+            case 12:
+                return Plan((), self._make_or_drop)
             case 1 | 2:
                 return one_by_one([Add("s0_1", self._draw.values.next())])
             case 3 | 4 | 5 | 6:
@@ -112,6 +124,22 @@ class Sources(Usual):
         await session.define(PutObject(replace(source, paused=paused, version=source.version + 1)))
         return ()
 
+    async def _make_or_drop(self, session: Session) -> tuple[Operation, ...]:
+        """Another source of the same upstream comes, or goes: its table is read by nobody."""
+        catalog = session.snapshot.catalog
+        there = catalog.objects.get(OTHER)
+        if isinstance(there, SourceDefinition):
+            tables = tables_of_source(catalog, there.oid)
+            await session.define(RemoveObject(there), *map(RemoveTable, tables))
+            return ()
+        bare = await session.new_table("other")
+        name = f"other{bare.oid}"
+        source = SourceDefinition(bare.oid, "public", "other", connector=SCRIPTED, feed_id=name)
+        table = await session.new_table(UNREAD)
+        fed = replace(table, feed=Feed(source.oid, SETS[0]), keys=())
+        await session.define(PutObject(source), PutTable(fed))
+        return ()
+
     def read_all(self) -> Plan:
         """In calm weather everything has come before (L2)."""
         asked = tuple(map(_read, KEYS))
@@ -134,8 +162,16 @@ class Sources(Usual):
         if source.paused or self._upstream is None:
             return None
         if await self._upstream.is_drained(DRAINED_S):
-            return None
+            return await self._what_is_left(leader)
         return f"{self._upstream.forgotten} of {len(self._upstream.log)} are acknowledged"
+
+    async def _what_is_left(self, leader: Server) -> str | None:
+        """F8."""
+        assert self._upstream is not None, "it is drained"
+        await asyncio.sleep(DRAINED_S)
+        there = {source.feed_id for source in sources_of(leader.driver.newest_catalog)}
+        left = self._upstream.slots - there
+        return f"{sorted(left)} are left upstream" if left else None
 
     def judge(self, history: History) -> Sequence[Finding]:
         """L1."""

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from coordinator.core import commits
+from coordinator.core import commits, group_commit
 from coordinator.core.effects import Effect
 from coordinator.core.group_commit import GatheredMembers
 from coordinator.core.oracle import Oracle
@@ -17,7 +17,8 @@ from coordinator.core.sources.completions import (
     SourcePulled,
     TablesCopied,
 )
-from coordinator.core.sources.effects import PrepareBatch
+from coordinator.core.sources.effects import PrepareBatch, StartSource
+from coordinator.core.sources.leftovers import Leftovers
 from coordinator.core.sources.records import SourceRecord, put_source_record
 from coordinator.core.sources.running import RunningSource
 from coordinator.core.state import CoreState
@@ -81,11 +82,14 @@ def position_in_a_second_transaction(patch: pytest.MonkeyPatch) -> None:
 
 
 def started_from_what_was_acknowledged(patch: pytest.MonkeyPatch) -> None:
+    started = steps._start
+
     def start(source: RunningSource) -> Effect:
-        record = source.record
+        effect, record = started(source), source.record
+        assert isinstance(effect, StartSource), "it is one"
         if record is not None:
             record = replace(record, position={"offset": 0, **source.acknowledged})
-        return steps.StartSource(source.definition, source.attempt, record, source.fed)
+        return replace(effect, record=record)
 
     patch.setattr(steps, "_start", start)
 
@@ -180,6 +184,15 @@ def snapshot_in_a_second_transaction(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(steps, "_enqueue", late)
 
 
+def slot_left_after_drop(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Leftovers, "due", lambda *_: [])
+
+
+def leftover_without_a_record(patch: pytest.MonkeyPatch) -> None:
+    """Only the coordinator that has dropped a source knows what is left."""
+    patch.setattr(group_commit, "left_writes", lambda *_: ())
+
+
 @pytest.mark.parametrize(
     ("plant", "weather"),
     [
@@ -195,6 +208,8 @@ def snapshot_in_a_second_transaction(patch: pytest.MonkeyPatch) -> None:
         (equal_rows_stay, "calm"),
         (truncate_forgotten, "calm"),
         (snapshot_in_a_second_transaction, "calm"),
+        (slot_left_after_drop, "calm"),
+        (leftover_without_a_record, "crashes"),
     ],
     ids=[
         "acknowledged before the commit",
@@ -209,6 +224,8 @@ def snapshot_in_a_second_transaction(patch: pytest.MonkeyPatch) -> None:
         "equal rows stay",
         "truncate forgotten",
         "snapshot in a second transaction",
+        "slot left after DROP",
+        "leftover without a record",
     ],
 )
 def test_planted_in_sources(plant: Plant, weather: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ So the judges say whether every strict read that begins afterwards sees it (F3 o
 INVARIANTS
   U1  nothing is acknowledged that was not given, and nothing is read that is forgotten (F3, F4).
   U2  a reader gives whole transactions, in their order, from where it was started (F6, F9).
+  U3  what stands here for a source is gone some time after its DROP (F8); the workload looks.
 """
 
 import asyncio
@@ -20,7 +21,6 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from coordinator.driver.sources import MakeReader
 from ingest.reader import (
     UNCHANGED,
     ChangeKind,
@@ -36,7 +36,7 @@ from ingest.reader import (
     UpstreamIdentity,
     UpstreamTable,
 )
-from sql.catalog.objects import SourceDefinition
+from sql.catalog.objects import ConnectionDefinition, SourceDefinition
 from storage.errors import StorageError
 from tests.resilience.history.events import Operation, Recorder
 
@@ -44,6 +44,8 @@ OFFSET = "offset"
 ROWS_OF_PART = 3
 """Of a snapshot: it has several parts, and may fail between them."""
 IDENTITY: UpstreamIdentity = {"log": "1"}
+MAIN = "f"
+"""The slot whose acknowledgements the history has; of others it is only known that they are."""
 SCRIPTED = "scripted"
 """The kind of upstream that a source of the simulation names."""
 
@@ -68,6 +70,8 @@ class ScriptedUpstream:
         self.log: list[UpstreamTransaction] = []
         self.rows: dict[str, list[ChangeRow]] = {}
         self.forgotten = 0
+        self.slots: set[str] = set()
+        """What stands here for sources, by their ids."""
         self.given = 0
         self._drained: asyncio.Event | None = None
 
@@ -106,19 +110,34 @@ class ScriptedUpstream:
                 return False
         return self.forgotten == len(self.log)
 
-    def readers(self, fault: Fault, leads: Callable[[], bool]) -> MakeReader:
+    def readers(self, fault: Fault, leads: Callable[[], bool]) -> "ScriptedReaders":
         """The readers of a server whose calls `fault` delays, fails or never answers."""
-
-        def make(source: SourceDefinition) -> ScriptedReader:
-            assert source.connector == SCRIPTED, "the simulation has no other upstream"
-            return ScriptedReader(self, fault, leads)
-
-        return make
+        return ScriptedReaders(self, fault, leads)
 
 
-def changed_rows(
-    rows: Sequence[ChangeRow], changes: Sequence[UpstreamChange]
-) -> list[ChangeRow]:
+@dataclass(frozen=True, slots=True)
+class ScriptedReaders:
+    """Implements SourceReaders."""
+
+    upstream: ScriptedUpstream
+    fault: Fault
+    leads: Callable[[], bool]
+
+    async def reader(
+        self, source: SourceDefinition, _connection: ConnectionDefinition | None
+    ) -> "ScriptedReader":
+        """See SourceReaders."""
+        assert source.connector == SCRIPTED, "the simulation has no other upstream"
+        return ScriptedReader(self.upstream, self.fault, self.leads, source.feed_id)
+
+    async def release(
+        self, source: SourceDefinition, connection: ConnectionDefinition | None
+    ) -> None:
+        """See SourceReaders."""
+        await (await self.reader(source, connection)).release()
+
+
+def changed_rows(rows: Sequence[ChangeRow], changes: Sequence[UpstreamChange]) -> list[ChangeRow]:
     """The rows of a table after some changes, one by one. An old row has the first column alone, if
     that is the key.
     """
@@ -155,8 +174,11 @@ def _is_same(old: ChangeRow, row: ChangeRow, change: UpstreamChange) -> bool:
 class ScriptedReader:
     """Implements SourceReader."""
 
-    def __init__(self, upstream: ScriptedUpstream, fault: Fault, leads: Callable[[], bool]) -> None:
+    def __init__(
+        self, upstream: ScriptedUpstream, fault: Fault, leads: Callable[[], bool], slot: str
+    ) -> None:
         self._upstream = upstream
+        self._slot = slot
         self._fault = fault
         self._leads = leads
         self._next = 0
@@ -172,6 +194,8 @@ class ScriptedReader:
     async def prepare(self, _tables: Sequence[UpstreamTable]) -> SourceProgress:
         """See SourceReader."""
         await self._may_fail("before source.prepare")
+        self._upstream.slots.add(self._slot)
+        await self._may_fail("after source.prepare")
         self._next = len(self._upstream.log)
         self._snapshot = {name: list(rows) for name, rows in self._upstream.rows.items()}
         return SourceProgress({OFFSET: self._next}, IDENTITY)
@@ -186,7 +210,8 @@ class ScriptedReader:
                 yield SnapshotPart(
                     name, pa.RecordBatch.from_arrays(columns, names=["key", "position", "value"])
                 )
-        self._upstream.given = max(self._upstream.given, self._next)
+        if self._slot == MAIN:
+            self._upstream.given = max(self._upstream.given, self._next)
 
     async def start(
         self, progress: SourceProgress, _tables: Sequence[UpstreamTable]
@@ -216,18 +241,22 @@ class ScriptedReader:
                 changes.setdefault(name, []).extend(some)
         await self._may_fail("after source.read")
         self._next = max(self._next, end)
-        upstream.given = max(upstream.given, self._next)
+        if self._slot == MAIN:
+            upstream.given = max(upstream.given, self._next)
         return SourceBatch({OFFSET: self._next}, changes)
 
     def _check_not_forgotten(self) -> None:
         """U1. A reader that is closed, or whose coordinator is deposed, may be behind."""
+        if self._slot != MAIN:
+            return
         if self._next < self._upstream.forgotten and self._leads() and not self._closed:
             self._upstream.found("lost", f"read at {self._next} of {self._upstream.forgotten}")
 
     async def acknowledge(self, upto: Position) -> None:
         """See SourceReader."""
         await self._may_fail("before source.acknowledge")
-        self._upstream.acknowledge(upto[OFFSET])
+        if self._slot == MAIN:
+            self._upstream.acknowledge(upto[OFFSET])
         await self._may_fail("after source.acknowledge")
 
     async def newest(self) -> Position:
@@ -240,6 +269,9 @@ class ScriptedReader:
 
     async def release(self) -> None:
         """See SourceReader."""
+        await self._may_fail("before source.release")
+        self._upstream.slots.discard(self._slot)
+        await self._may_fail("after source.release")
 
     async def _may_fail(self, place: str) -> None:
         try:
