@@ -220,7 +220,7 @@ async def _recover_and_run(
         await server.bind_socket()
         with answering_doctor(settings, storage.directory.root, observer):
             clock = DoubtingClock(SystemClock(), BootClock(), int(settings.clock_jump_max_s * 1e6))
-            parts = table_parts(storage)
+            parts = table_parts(settings, storage)
             timelines = await recover_timelines(
                 storage.stash, storage.store, clock, CoreSettings(), schema_of,
                 counters=server.counters, sources=parts.for_sources(),
@@ -241,12 +241,14 @@ class TableParts:
     key_index: KeyIndex
     spool: Callable[[ShardId, pa.Schema], ParquetSpooler]
 
+    upstreams: Upstreams
+
     def for_sources(self) -> SourceGround:
         """As sources need it."""
-        return SourceGround(Upstreams(SecretRules()), self.key_index, self.spool)
+        return SourceGround(self.upstreams, self.key_index, self.spool)
 
 
-def table_parts(storage: Storage) -> TableParts:
+def table_parts(settings: Settings, storage: Storage) -> TableParts:
     """Over the files of the warehouse."""
     row_groups = RowGroupCache(lambda shard, file: storage.store.local_path(f"{shard}/{file.name}"))
     index = KeyIndex(
@@ -255,7 +257,11 @@ def table_parts(storage: Storage) -> TableParts:
         row_groups.is_warm,
         row_groups.warm_row,
     )
-    return TableParts(index, lambda shard, schema: ParquetSpooler(storage.store, shard, schema))
+    return TableParts(
+        index,
+        lambda shard, schema: ParquetSpooler(storage.store, shard, schema),
+        Upstreams(secret_rules(settings)),
+    )
 
 
 def build_services(
@@ -284,7 +290,19 @@ def build_services(
         limits=limits,
         local=engines.local,
         has_warm_engine=engines.has_warm_engine,
+        upstreams=parts.upstreams,
     )
+
+
+def secret_rules(settings: Settings) -> SecretRules:
+    """Which secrets connections may read, and where they may go."""
+    return SecretRules(
+        _listed(settings.secret_names), settings.secret_files_dir, _listed(settings.source_hosts)
+    )
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    return tuple([part.strip() for part in text.split(",") if part.strip()])
 
 
 def _tune_interpreter() -> None:

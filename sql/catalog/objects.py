@@ -338,9 +338,9 @@ class Feed:
     """What brings the rows of a table: the oid of its source, and the table's name upstream. An
     empty `reference`: it is the table of the source's errors.
 
-    Of a table upstream, `columns` has the names there of the table's columns, in their order; empty:
-    they are called alike. `key`: those that identify a row. `seen`: all of its columns when it was
-    looked at, with the names of their types.
+    Of a table upstream, `columns` has the names there of the table's columns, in their order;
+    empty: they are called alike. `key`: those that identify a row. `seen`: all of its columns when
+    it was looked at, with the names of their types.
     """
 
     source: int

@@ -31,9 +31,9 @@ from coordinator.execution.in_process import ReferenceInProcess
 from coordinator.planning.plan_cache import PlanCache
 from coordinator.server.connection import Connection
 from coordinator.server.recovery import recover_timelines
+from coordinator.server.serve import secret_rules
 from coordinator.server.server import Server
 from coordinator.session.temporary_tables import drop_leftover_temporaries
-from ingest.secrets import SecretRules
 from sql.catalog.catalog import Table
 from storage.batch import DataFile
 from storage.clock import SystemClock
@@ -124,6 +124,7 @@ async def running(
     stash = stash or MemoryStash()
     kept = store or MemoryObjectStore()
     names = iter(range(1_000_000))
+    upstreams = Upstreams(secret_rules(settings))
 
     def read_file(shard: ShardId, file: DataFile) -> pa.Table:
         return pq.read_table(io.BytesIO(kept.peek(f"{shard}/{file.name}")))
@@ -143,7 +144,7 @@ async def running(
         SystemClock(),
         core or CoreSettings(),
         schema_of,
-        sources=SourceGround(readers or Upstreams(SecretRules()), index, spool),
+        sources=SourceGround(readers or upstreams, index, spool),
     )
     services = Services(
         coordination=timelines,
@@ -156,6 +157,7 @@ async def running(
         limits=limits or ExecutionLimits(),
         local=local,
         has_warm_engine=has_warm_engine,
+        upstreams=upstreams,
     )
     server = Server(settings, Connection)
     port = await server.bind()
