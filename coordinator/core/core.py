@@ -61,6 +61,7 @@ from coordinator.core.messages.requests import (
     AbortTransaction,
     AdoptSnapshot,
     Advance,
+    AwaitLoad,
     Begin,
     BeginStatement,
     BeginSubscription,
@@ -105,6 +106,7 @@ from coordinator.core.refresh import refresh_snapshot
 from coordinator.core.settings import CoreSettings
 from coordinator.core.short_writes.in_block import answer_in_block
 from coordinator.core.sources.completions import SourceCompletion, UpstreamReleased
+from coordinator.core.sources.loading import await_load
 from coordinator.core.sources.steps import (
     advance_sources,
     source_reported,
@@ -306,6 +308,8 @@ class Core:
                 return self._state.maintenance.asked(message) + self._advance(now)
             case SourceCompletion():
                 return source_reported(self._state, message, now) + self._advance(now)
+            case AwaitLoad():
+                return await_load(self._state, message)
             case UpstreamReleased():
                 return upstream_released(self._state, message, now) + self._advance(now)
             case FilesRewritten() | Forgotten() | Vacuumed():

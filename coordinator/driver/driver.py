@@ -62,6 +62,7 @@ from coordinator.core.messages.replies import (
     Committed,
     InlineRows,
     Leased,
+    LoadAwaited,
     LockAnswered,
     Maintained,
     Refused,
@@ -77,6 +78,7 @@ from coordinator.core.messages.requests import (
     AbortTransaction,
     AdoptSnapshot,
     Advance,
+    AwaitLoad,
     Begin,
     BeginStatement,
     BeginSubscription,
@@ -548,6 +550,10 @@ class Driver:
         if self._over or not self._leadership.is_certain:
             return None
         return self._core.newest_view(table)
+
+    async def await_load(self, source: int) -> None:
+        """See Coordination."""
+        await self._request(lambda request: AwaitLoad(request, source), LoadAwaited)
 
     def observe(self) -> Sequence[ObservedTimeline]:
         """See Coordination."""

@@ -233,6 +233,16 @@ class Insertion:
 
 
 @dataclass(frozen=True, slots=True)
+class AwaitLoad:
+    """Wait until a source has loaded something, or cannot: what was not loaded is looked at again.
+    Ends in LoadAwaited.
+    """
+
+    request: RequestId
+    source: int
+
+
+@dataclass(frozen=True, slots=True)
 class InsertRows:
     """A whole transaction. Reply Committed, Blocked (then there is none) or Refused."""
 
@@ -398,5 +408,5 @@ Message: TypeAlias = (
     | GroupPassed | GroupFailed | CutFlushed | Tidied | Tick | Disconnected | ShutDown | Optimize
     | Vacuum | FilesRewritten | Vacuumed | Forgotten | ShardDamaged
     | BeginSubscription | TakeStep | MoveSubscription | Unsubscribe | SourceMessage
-    | UpstreamReleased
+    | UpstreamReleased | AwaitLoad
 )  # fmt: skip

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
-from coordinator.core.messages.identities import TransactionId
+from coordinator.core.messages.identities import RequestId, TransactionId
 from coordinator.core.sources.leftovers import Leftovers
 from coordinator.core.sources.records import NEVER, Leftover, SourceRecord
 from ingest.reader import Position
@@ -68,6 +68,8 @@ class RunningSource:
     """What may be acknowledged (F3): it is committed and readable, or nothing of ours lies up to
     there."""
     acknowledging: Position | None = None
+    awaiting: list[RequestId] = field(default_factory=list[RequestId])
+    """Who waits for tables to be loaded (`loading.py`)."""
     acknowledged: Position = field(default_factory=dict[str, int])
 
     @property
@@ -124,6 +126,12 @@ class RunningSources:
     def get(self, oid: int) -> RunningSource | None:
         """The source with this oid, if it is known."""
         return self._known.get(oid)
+
+    def loaded_since(self, oid: int, table: int) -> Timestamp | None:
+        """Since when a table of the source has all rows; None if it has not."""
+        known = self._known.get(oid)
+        record = self._recovered.get(oid) if known is None else known.record
+        return None if record is None else record.loaded.get(table)
 
     def add(
         self,

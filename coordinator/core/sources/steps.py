@@ -37,6 +37,7 @@ from coordinator.core.sources.effects import (
     StopSource,
 )
 from coordinator.core.sources.leftovers import left_by
+from coordinator.core.sources.loading import tell_awaiting
 from coordinator.core.sources.records import NEVER, SourceRecord, is_behind
 from coordinator.core.sources.running import BatchStage, RunningSource, SourceState
 from coordinator.core.state import CoreState
@@ -108,6 +109,7 @@ def _follow_catalog(core: CoreState, now: Timestamp) -> list[Effect]:
         if source.definition.oid not in there:
             core.holds.release(source.holder)
             sources.remove(source.definition.oid)
+            effects += tell_awaiting(source)
             effects.append(StopSource(source.definition.oid))
     for oid, definition in there.items():
         fed, known = tables_of_source(catalog, oid), sources.get(oid)
@@ -118,7 +120,7 @@ def _follow_catalog(core: CoreState, now: Timestamp) -> list[Effect]:
             continue
         known.definition, known.connection, known.fed = definition, connection, fed
         known.failures, known.retry_at = 0, now
-        effects += _redefined(core, known, now)
+        effects += _redefined(core, known, now) + tell_awaiting(known)
     return effects
 
 
@@ -325,7 +327,7 @@ def _failed(
     source.enter(SourceState.BROKEN if broken else SourceState.STALLED, now)
     source.code, source.reason, source.hint = message.code, message.reason, message.hint
     if broken:
-        return [StopSource(source.definition.oid)]
+        return [StopSource(source.definition.oid), *tell_awaiting(source)]
     source.retry_after(now, core.settings.source_retry_max_us)
     return []
 
@@ -340,12 +342,13 @@ def batch_committed(
     source = core.sources.get(batch.definition.oid)
     assert source is not None, "F5: what drops a source is in no group with its batch"
     source.record = batch.record.at(ts)
+    effects = tell_awaiting(source)
     if batch.attempt != source.attempt:
-        return []  # the server stops, or definitions change in the same step
+        return effects  # the server stops, or definitions change in the same step
     source.stage, source.failures = BatchStage.NONE, 0
     source.enter(SourceState.RUNNING, now)
     source.read_to = batch.record.position
-    return _acknowledge(source)
+    return effects + _acknowledge(source)
 
 
 def batch_refused(
