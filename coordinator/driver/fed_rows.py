@@ -52,7 +52,7 @@ from storage.batch import DataFile, RowIdentity, ShardView, WriteBatch, all_rows
 from storage.known_rows import KnownRows, OldRows
 from storage.types import ShardId, Source, Timestamp
 
-INLINE_BYTES_MAX: Final = 4 << 20
+FED_BYTES_MAX: Final = 4 << 20
 """Rows of a batch that go into the txns shard itself. Larger: bigger commits."""
 
 OLD_ROWS_MAX: Final = 1_000
@@ -113,7 +113,7 @@ class CopiedRows:
             return
         self._pending.append(taken)
         self._bytes += bytes_of(taken)
-        if self._open is not None and self._bytes > INLINE_BYTES_MAX:
+        if self._open is not None and self._bytes > FED_BYTES_MAX:
             self._spooler = self._open()
             pending, self._pending = self._pending, []
             for batch in pending:
@@ -199,7 +199,7 @@ class FedRows:
         if not rows.num_rows:
             return write
         deletes = write.batch.deletes
-        if self._spool is None or bytes_of(rows) <= INLINE_BYTES_MAX:
+        if self._spool is None or bytes_of(rows) <= FED_BYTES_MAX:
             batch = WriteBatch(pa.Table.from_batches([rows]), deletes=deletes)
         else:
             spooler = self._spool(ShardId(table.shard), self._schema_of(table))

@@ -220,7 +220,7 @@ async def _recover_and_run(
         await server.bind_socket()
         with answering_doctor(settings, storage.directory.root, observer):
             clock = DoubtingClock(SystemClock(), BootClock(), int(settings.clock_jump_max_s * 1e6))
-            parts = table_parts(settings, storage)
+            parts = row_access(settings, storage)
             timelines = await recover_timelines(
                 storage.stash, storage.store, clock, CoreSettings(), schema_of,
                 counters=server.counters, sources=parts.for_sources(),
@@ -235,7 +235,7 @@ async def _recover_and_run(
 
 
 @dataclass(frozen=True, slots=True)
-class TableParts:
+class RowAccess:
     """What finds rows of tables, and takes many of them: of sessions and of sources."""
 
     key_index: KeyIndex
@@ -248,7 +248,7 @@ class TableParts:
         return SourceGround(self.upstreams, self.key_index, self.spool)
 
 
-def table_parts(settings: Settings, storage: Storage) -> TableParts:
+def row_access(settings: Settings, storage: Storage) -> RowAccess:
     """Over the files of the warehouse."""
     row_groups = RowGroupCache(lambda shard, file: storage.store.local_path(f"{shard}/{file.name}"))
     index = KeyIndex(
@@ -257,7 +257,7 @@ def table_parts(settings: Settings, storage: Storage) -> TableParts:
         row_groups.is_warm,
         row_groups.warm_row,
     )
-    return TableParts(
+    return RowAccess(
         index,
         lambda shard, schema: ParquetSpooler(storage.store, shard, schema),
         Upstreams(secret_rules(settings)),
@@ -265,7 +265,7 @@ def table_parts(settings: Settings, storage: Storage) -> TableParts:
 
 
 def build_services(
-    settings: Settings, storage: Storage, timelines: Timelines, clock: Clock, parts: TableParts
+    settings: Settings, storage: Storage, timelines: Timelines, clock: Clock, parts: RowAccess
 ) -> Services:
     """The services that all sessions share."""
     limits = ExecutionLimits(

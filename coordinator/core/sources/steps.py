@@ -17,6 +17,7 @@ from coordinator.core.messages.catalog_changes import (
     RemoveTable,
 )
 from coordinator.core.messages.replies import Refused, RefusedReason
+from coordinator.core.messages.requests import AwaitLoad
 from coordinator.core.sources.batches import PendingBatch
 from coordinator.core.sources.completions import (
     BatchPrepared,
@@ -37,7 +38,7 @@ from coordinator.core.sources.effects import (
     StopSource,
 )
 from coordinator.core.sources.leftovers import left_by
-from coordinator.core.sources.loading import tell_awaiting
+from coordinator.core.sources.loading import await_load, tell_awaiting
 from coordinator.core.sources.records import NEVER, SourceRecord, is_behind
 from coordinator.core.sources.running import BatchStage, RunningSource, SourceState
 from coordinator.core.state import CoreState
@@ -174,10 +175,18 @@ def _waits_for(core: CoreState, source: RunningSource) -> str:
     return ""
 
 
-def upstream_released(core: CoreState, message: UpstreamReleased, now: Timestamp) -> list[Effect]:
-    """What a source has left upstream is gone, or is tried again."""
-    core.sources.leftovers.released(message.name, done=message.done, now=now)
-    return []
+def source_told(
+    core: CoreState, message: SourceMessage | UpstreamReleased | AwaitLoad, now: Timestamp
+) -> list[Effect]:
+    """Something about a source, or somebody who waits for one."""
+    match message:
+        case AwaitLoad():
+            return await_load(core, message)
+        case UpstreamReleased(name=name, done=done):
+            core.sources.leftovers.released(name, done=done, now=now)
+            return []
+        case _:
+            return source_reported(core, message, now)
 
 
 def source_reported(core: CoreState, message: SourceMessage, now: Timestamp) -> list[Effect]:

@@ -120,9 +120,7 @@ def older_attempt_accepted(patch: pytest.MonkeyPatch) -> None:
         attempt = message.attempt if source is None else source.attempt
         return told(core, replace(message, attempt=attempt), now)
 
-    from coordinator.core import core
-
-    patch.setattr(core, "source_reported", any_attempt)
+    patch.setattr(steps, "source_reported", any_attempt)
 
 
 def records_lost_with_a_batch(patch: pytest.MonkeyPatch) -> None:
