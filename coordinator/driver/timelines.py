@@ -332,6 +332,10 @@ class Timelines:
             return None
         return self._system.newest_view(table)
 
+    async def await_load(self, source: int) -> None:
+        """See Coordination."""
+        await self._system.await_load(source)
+
     def observe(self) -> Sequence[ObservedTimeline]:
         """See Coordination."""
         return [seen for driver in self.lines for seen in driver.observe()]

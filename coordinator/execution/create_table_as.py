@@ -22,7 +22,6 @@ from coordinator.execution.locking_queries import run_locking_parts
 from coordinator.execution.run_plan import run_plan
 from coordinator.execution.sequence_calls import evaluate_row_calls
 from coordinator.execution.spill import write_rows
-from coordinator.execution.truncate import all_rows
 from coordinator.execution.views.attach import attach_view
 from coordinator.pgwire.messages import Severity
 from coordinator.streams import closing_batches
@@ -32,7 +31,7 @@ from sql.errors import SqlError
 from sql.plan.nodes import Plan
 from sql.statements.bound import CreateTable, CreateTableAs, RefreshMaterializedView, RowCalls
 from sql.statements.locking import LockingQuery
-from storage.batch import ShardView
+from storage.batch import ShardView, all_rows
 
 TAG = "CREATE TABLE AS"
 VIEW_TAG = "CREATE MATERIALIZED VIEW"
