@@ -61,7 +61,7 @@ def _create(cursor: TokenCursor) -> MeridianNode:
 
 def _alter(cursor: TokenCursor) -> MeridianNode:
     name = cursor.qualified_name()
-    moved = alter_named(cursor, "connection", name)
+    moved = altered_name(cursor, "connection", name)
     if moved is not None:
         return moved
     cursor.expect("set")
@@ -126,7 +126,7 @@ def drop_named(cursor: TokenCursor, kind: str) -> DropSourceNode:
     return DropSourceNode(tuple(names), missing_ok, cascade, kind)
 
 
-def alter_named(
+def altered_name(
     cursor: TokenCursor, kind: str, name: tuple[Identifier, ...]
 ) -> AlterNamedNode | None:
     """RENAME TO, SET SCHEMA and OWNER TO; None if it is something else."""

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from sql.errors import SqlError, not_supported
-from sql.parser.connection_grammar import alter_named, connection_statement, drop_named
+from sql.parser.connection_grammar import altered_name, connection_statement, drop_named
 from sql.parser.meridian_nodes import (
     AlterSourceNode,
     CreateSourceNode,
@@ -152,7 +152,7 @@ def _alter_source(cursor: TokenCursor) -> MeridianNode:
     word = cursor.raw(cursor.index)
     if word.lower() in _LATER_ALTERATIONS:
         raise not_supported(f"ALTER SOURCE .. {word.upper()}", place)
-    moved = alter_named(cursor, "source", name)
+    moved = altered_name(cursor, "source", name)
     if moved is not None:
         return moved
     cursor.expect("set")

@@ -22,8 +22,10 @@ def test_a_connection_is_shown_without_its_password(client: psycopg.Connection) 
     client.execute("comment on connection c is 'the shop'")
     shown = "select * from meridian.connections"
     assert rows(client, shown) == [
-        ("here", "c", "postgres", "h", None, "d", "u", "env: MERIDIAN_SECRET_X", "require")
-        + (None, "meridian", "the shop")
+        (
+            *("here", "c", "postgres", "h", None, "d", "u", "env: MERIDIAN_SECRET_X"),
+            *("require", None, "meridian", "the shop"),
+        )
     ]
     client.execute("alter connection c set (password from file 'shop', port 5433)")
     assert rows(client, "select port, password_from, host from meridian.connections") == [
@@ -168,8 +170,9 @@ def test_passwords(
         assert error.sqlstate == "28P01"
         monkeypatch.setenv("MERIDIAN_SECRET_FEEDER", SECRET)
         client.execute(SOURCE.encode())
-        shown = [str(error.diag.message_primary), *(str(rows(client, f"select * from meridian.{name}"))
-                               for name in ("connections", "sources"))]  # fmt: skip
+        shown = [str(error.diag.message_primary)]
+        relations = ("connections", "sources")
+        shown += [str(rows(client, f"select * from meridian.{name}")) for name in relations]
         shown += [record.getMessage() for record in caplog.records]
         assert [text for text in shown if SECRET in text] == []
     finally:
