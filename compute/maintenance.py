@@ -25,7 +25,7 @@ from pyroaring import BitMap64
 from compute.arrow import batch_schema
 from compute.row_images import ImageColumn, row_images
 from sql.incremental.program import (
-    GONE_ROWS,
+    LEAVING_ROWS,
     STORED_ROWS,
     ChangesByKey,
     ChangesByValue,
@@ -164,7 +164,7 @@ class _Running:
                     came += [row] * weight
         gone = _Identities()
         if went:
-            self._views[GONE_ROWS] = rows_in_memory(GONE_ROWS, _table(went, columns))
+            self._views[LEAVING_ROWS] = rows_in_memory(LEAVING_ROWS, _table(went, columns))
             for batch in await self._rows(result.found):
                 gone.take(batch, missing)
         if +missing:

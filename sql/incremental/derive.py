@@ -8,7 +8,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Final
 
 from sql.errors import SqlError
 from sql.incremental.affected_rows import joined_with_equal_keys
@@ -23,7 +22,7 @@ from sql.incremental.node_changes import (
 )
 from sql.incremental.normalize import with_queries_inlined
 from sql.incremental.program import (
-    GONE_ROWS,
+    LEAVING_ROWS,
     STORED_ROWS,
     ChangesByKey,
     ChangesByValue,
@@ -39,11 +38,14 @@ from sql.plan.changes_of_plans import undetermined_part
 from sql.plan.nodes import (
     ColumnId,
     ColumnRef,
+    CteScan,
     DistinctOn,
     DistinctRows,
     Expr,
     Filter,
     GroupBy,
+    Join,
+    Limit,
     Plan,
     PlanColumn,
     Project,
@@ -51,7 +53,9 @@ from sql.plan.nodes import (
     Scan,
     SetOp,
     SetOpKind,
+    SetScan,
     Sort,
+    Values,
     Window,
     With,
     output_columns,
@@ -72,18 +76,6 @@ from sql.plan.traverse import (
 )
 from sql.types.comparability import check_equality
 from sql.types.sql_type import INT8, TEXT, SqlType
-
-_TITLES: Final = {
-    "GroupBy": "Aggregate",
-    "DistinctRows": "Unique",
-    "DistinctOn": "Unique",
-    "Window": "WindowAgg",
-    "SetOp": "SetOp",
-    "SetScan": "Function Scan",
-    "Values": "Result",
-    "Project": "Projection",
-    "Recursive": "Recursive Union",
-}
 
 
 def maintenance_program(plan: Plan) -> MaintenanceProgram | NotIncremental:
@@ -229,7 +221,7 @@ class _Choice:
 
         def gone() -> Scan:
             made = tuple([changes.new_column(columns[place]) for place in places])
-            return Scan(GONE_ROWS, GONE_ROWS, made, tuple(places))
+            return Scan(LEAVING_ROWS, LEAVING_ROWS, made, tuple(places))
 
         return joined_with_equal_keys(stored, refs, gone)
 
@@ -303,13 +295,28 @@ def _is_comparable(type_: SqlType) -> bool:
 
 def node_title(plan: Plan) -> str:
     """A node as EXPLAIN of a program names it."""
-    name = type(plan).__name__
     match plan:
         case Scan():
             return f"Scan on {plan.name}"
         case SetOp():
             return f"{plan.kind.value.capitalize()}{' All' if plan.all else ''}"
-        case _:
-            kind = getattr(plan, "kind", None)
-            title = _TITLES.get(name, name)
-            return title if kind is None else f"{kind.value.capitalize()} {title}"
+        case Join():
+            return f"{plan.kind.value.capitalize()} Join"
+        case GroupBy():
+            return "Aggregate"
+        case DistinctRows() | DistinctOn():
+            return "Unique"
+        case Window():
+            return "WindowAgg"
+        case Recursive():
+            return "Recursive Union"
+        case Project():
+            return "Projection"
+        case Values() | SetScan() | CteScan() | With():
+            return "Result"
+        case Filter():
+            return "Filter"
+        case Sort():
+            return "Sort"
+        case Limit():
+            return "Limit"

@@ -63,7 +63,7 @@ _T = TypeVar("_T")
 
 ROW_BY_ROW: Final = "row by row"
 CHANGES_OF_SIDES: Final = "changes of each side, beside all rows of the other one"
-KEPT_ROWS: Final = "changes of the kept rows; affected keys of the others"
+OF_ONE_SIDE: Final = "changes of the kept rows; affected keys of the others"
 AFFECTED: Final = "affected keys"
 FULL: Final = "full"
 
@@ -245,7 +245,7 @@ class NodeChanges:
         values = column_references(output_columns(listed.plan))
         terms = [_over(plan, make, term) for term in self.changes(plan.input)]
         keys = self._keys([(listed.plan, values)])
-        self.ways[id(plan)] = KEPT_ROWS
+        self.ways[id(plan)] = OF_ONE_SIDE
         return (*terms, self._differenced(plan, affected, make, keys))
 
     def _kept(
@@ -268,7 +268,7 @@ class NodeChanges:
                 make(rows, InputSide.AFTER), make(rows, InputSide.BEFORE), sources
             )
             return (*terms, self._read(step, output_columns(plan)))
-        self.ways[id(plan)] = KEPT_ROWS
+        self.ways[id(plan)] = OF_ONE_SIDE
         before = at_side(kept, InputSide.BEFORE)
         affected = partial(correlation.affected, before)
 

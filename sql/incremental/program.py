@@ -21,7 +21,7 @@ class InputSide(StrEnum):
 STORED_ROWS: Final = RelationId("stored rows of the view")
 """The view's own rows, as they are before; scanned with identities."""
 
-GONE_ROWS: Final = RelationId("rows that go")
+LEAVING_ROWS: Final = RelationId("rows that go")
 """Rows of the view that go, by value, each once."""
 
 
@@ -77,7 +77,7 @@ class KeysStep:
 @dataclass(frozen=True, slots=True)
 class ChangesByValue:
     """The view's rows change by those of the last step; `found` has stored rows that look like
-    GONE_ROWS, with their identities.
+    LEAVING_ROWS, with their identities.
     """
 
     changes: RelationId
