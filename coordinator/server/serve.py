@@ -44,6 +44,7 @@ from compute.executor import EngineUnavailable
 from coordinator.config import Settings, SettingsError
 from coordinator.core.settings import CoreSettings
 from coordinator.driver.timelines import Timelines
+from coordinator.driver.upstreams import Upstreams
 from coordinator.execution.context import ExecutionLimits, Services
 from coordinator.execution.in_process import ReferenceInProcess
 from coordinator.execution.parquet_spooler import ParquetSpooler
@@ -65,6 +66,7 @@ from coordinator.server.recovery import recover_timelines
 from coordinator.server.server import Server
 from coordinator.server.watchdog import Watchdog
 from coordinator.session.temporary_tables import drop_leftover_temporaries
+from ingest.secrets import SecretRules
 from sql.catalog.catalog import Table
 from sql.plan.depth import RECURSION_MAX
 from storage.clock import BootClock, Clock, DoubtingClock, SystemClock
@@ -261,7 +263,19 @@ def build_services(
         limits=limits,
         local=engines.local,
         has_warm_engine=engines.has_warm_engine,
+        upstreams=Upstreams(secret_rules(settings)),
     )
+
+
+def secret_rules(settings: Settings) -> SecretRules:
+    """Which secrets connections may read, and where they may go."""
+    return SecretRules(
+        _listed(settings.secret_names), settings.secret_files_dir, _listed(settings.source_hosts)
+    )
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    return tuple([part.strip() for part in text.split(",") if part.strip()])
 
 
 def _tune_interpreter() -> None:
