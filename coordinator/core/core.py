@@ -108,7 +108,7 @@ from coordinator.core.refresh import refresh_snapshot
 from coordinator.core.settings import CoreSettings
 from coordinator.core.short_writes.in_block import answer_in_block
 from coordinator.core.sources.completions import SourceCompletion, UpstreamReleased
-from coordinator.core.sources.steps import advance_sources, source_told, stop_sources
+from coordinator.core.sources.steps import advance_sources, step_sources, stop_sources
 from coordinator.core.state import CoreState, RecoveredState
 from coordinator.core.timestamps import InputSince, determine
 from coordinator.core.transaction_buffers import change_buffers
@@ -306,7 +306,7 @@ class Core:
                 SourceCompletion() | UpstreamReleased() | AwaitLoad()
                 | AwaitUpstreams() | LeaveUpstreams()
             ):  # fmt: skip
-                return source_told(self._state, message, now) + self._advance(now)
+                return step_sources(self._state, message, now) + self._advance(now)
             case FilesRewritten() | Forgotten() | Vacuumed():
                 return self._state.maintenance.ended(message, now) + self._advance(now)
             case ShardDamaged(shard=shard):

@@ -173,7 +173,7 @@ class SourceEffects:
             await self._close(earlier)
         reader = await self._readers.reader(source, effect.connection)
         self._open[source.oid] = _Open(effect.attempt, source, reader)
-        tables = [_upstream_table(table) for table in _fed_rows(effect.tables)]
+        tables = [_upstream_table(source, table) for table in _fed_rows(effect.tables)]
         if effect.record is None:
             async with self._changes(source):
                 # Whoever was deposed would remove what its successor has made.
@@ -206,7 +206,9 @@ class SourceEffects:
             raise
         # Nothing is read before the core has committed this position.
         progress = SourceProgress(begins.position, begins.identity)
-        identity = await reader.start(progress, [_upstream_table(table) for table in fed])
+        identity = await reader.start(
+            progress, [_upstream_table(effect.source, one) for one in fed]
+        )
         writes = {shard: batch for shard, batch in writes.items() if batch.new_rows}
         writes |= self._errors(effect.tables, errors, effect.began)
         return TablesCopied(oid, attempt, begins.position, identity, writes, len(errors))
@@ -314,8 +316,10 @@ def reference_of(table: Table) -> str:
     return table.feed.reference
 
 
-def _upstream_table(table: Table) -> UpstreamTable:
+def _upstream_table(source: SourceDefinition, table: Table) -> UpstreamTable:
     assert table.feed is not None, "it is fed"
     names = zip(upstream_columns(table), table.columns, strict=True)
     columns = [UpstreamColumn(name, c.type, c.not_null) for name, c in names]
-    return UpstreamTable(reference_of(table), tuple(columns), table.feed.key)
+    stops = dict(source.options).get("schema_changes") == "stop"
+    only = table.feed.seen if stops else ()
+    return UpstreamTable(reference_of(table), tuple(columns), table.feed.key, only=only)

@@ -45,8 +45,9 @@ from coordinator.core.sources.records import NEVER, SourceRecord, is_behind
 from coordinator.core.sources.running import BatchStage, RunningSource, SourceState
 from coordinator.core.state import CoreState
 from ingest.reader import ChangeKind, SourceBatch
+from sql.catalog.catalog import Table
 from sql.catalog.objects import ConnectionDefinition, SourceDefinition
-from sql.catalog.sources import connection_by_oid, sources_of, tables_of_source
+from sql.catalog.sources import connection_by_oid, has_snapshot, sources_of, tables_of_source
 from storage.batch import ShardView, WriteBatch
 from storage.known_rows import OldRows
 from storage.types import ShardId, Timestamp
@@ -135,8 +136,23 @@ def _redefined(core: CoreState, source: RunningSource, now: Timestamp) -> list[E
     if source.definition.paused or not source.tables:
         source.enter(SourceState.PAUSED if source.definition.paused else SourceState.IDLE, now)
         return [StopSource(source.definition.oid)]
+    later = _joined_later(source)
+    if later is not None:
+        source.enter(SourceState.BROKEN, now)
+        source.code = "0A000"
+        source.reason = f'table "{later.name}" was added after the others were loaded'
+        source.hint = "Drop it, or make the source anew with all tables."
+        return [StopSource(source.definition.oid)]
     source.enter(SourceState.STARTING, now)
     return [_start(source)]
+
+
+def _joined_later(source: RunningSource) -> Table | None:
+    """A table whose rows from before nobody has copied."""
+    record = source.record
+    if record is None or not has_snapshot(source.definition):
+        return None
+    return next((table for table in source.tables if table.oid not in record.loaded), None)
 
 
 def _begin_attempt(core: CoreState, source: RunningSource) -> None:
@@ -179,7 +195,7 @@ def _waits_for(core: CoreState, source: RunningSource) -> str:
     return ""
 
 
-def source_told(
+def step_sources(
     core: CoreState,
     message: SourceMessage | UpstreamReleased | AwaitLoad | AwaitUpstreams | LeaveUpstreams,
     now: Timestamp,
