@@ -10,7 +10,7 @@ INVARIANTS
 Not here: the waiting itself (`core/sources/recency.py`).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from coordinator.core.messages.identities import Isolation
 from coordinator.core.messages.replies import Snapshot
@@ -19,8 +19,8 @@ from coordinator.session.as_of import tables_read_by
 from coordinator.session.requests import Request
 from coordinator.session.statement_binder import StatementBinder
 from coordinator.variables.special_checks import milliseconds
-from sql.catalog.catalog import Catalog, Table
-from sql.catalog.sources import source_by_oid
+from sql.catalog.catalog import Catalog
+from sql.catalog.sources import source_by_oid, sources_of_tables
 from sql.errors import SqlError, not_supported
 from sql.parser.parse import Statement
 from sql.statements.bound import Explain, ParameterizedStatement
@@ -89,15 +89,4 @@ def _sources_read(prepared: ParameterizedStatement, catalog: Catalog) -> Iterato
     bound = prepared.bound
     if isinstance(bound, Explain) and bound.runs is None:
         return
-    yield from _sources_of(tables_read_by(bound), catalog)
-
-
-def _sources_of(tables: Sequence[Table], catalog: Catalog) -> Iterator[int]:
-    """Of tables, and of what the materialized views among them are made of."""
-    for table in tables:
-        if table.feed is not None and table.feed.reference:
-            yield table.feed.source
-        view = table.materialized_view
-        if view is not None:
-            found = (catalog.by_oid(oid) for _, _, oid, _, _ in view.relations)
-            yield from _sources_of([one for one in found if one is not None], catalog)
+    yield from sources_of_tables(tables_read_by(bound), catalog)

@@ -10,7 +10,6 @@ INVARIANTS
   W2  a request ends: with its time, or when a source stands that only a person lets go on.
 """
 
-from collections.abc import Mapping
 from typing import Final
 
 from coordinator.core.effects import Effect, Reply
@@ -19,6 +18,7 @@ from coordinator.core.messages.replies import Refused, RefusedReason, UpstreamsR
 from coordinator.core.messages.requests import AwaitUpstreams
 from coordinator.core.sources.completions import UpstreamTold
 from coordinator.core.sources.effects import AskUpstream
+from coordinator.core.sources.observed import shown_position
 from coordinator.core.sources.running import (
     AwaitedPosition,
     RecencyWait,
@@ -26,7 +26,6 @@ from coordinator.core.sources.running import (
     SourceState,
 )
 from coordinator.core.state import CoreState
-from ingest.reader import Position
 from storage.types import Timestamp
 
 _AGAIN_US: Final = 200_000
@@ -114,10 +113,3 @@ def _too_late(wait: RecencyWait, source: RunningSource, asked: AwaitedPosition) 
         detail = f"{detail} It says: {why}."
     hint = "A larger real_time_recency_timeout waits longer."
     return Refused(RefusedReason.OTHER, "57014", message, detail, hint)
-
-
-def shown_position(position: Position | Mapping[str, int]) -> str:
-    """A position for people: PostgreSQL's as PostgreSQL writes it."""
-    if "lsn" in position:
-        return f"{position['lsn'] >> 32:X}/{position['lsn'] & 0xFFFFFFFF:X}"
-    return ", ".join(f"{place} {number}" for place, number in position.items())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -179,3 +180,22 @@ def test_a_wait_can_be_seen_and_cancelled(
             error = refused(recent, "select a from t")
             cancelling.result()
         assert error.diag.message_primary == "canceling statement due to user request"
+
+
+def test_explain_timestamp_tells_the_sources(
+    recent: psycopg.Connection, database: UpstreamDatabase
+) -> None:
+    database.execute("INSERT INTO t VALUES (1)")
+    recent.execute("create view v as select a from t")
+    recent.execute("create materialized view m with (refresh = 'on commit') as select a from t")
+    assert rows(recent, "select a from t") == [(1,)]
+    for name in ("t", "v", "m"):
+        lines = [line for (line,) in rows(recent, f"explain timestamp for select * from {name}")]
+        at = lines.index("Sources:")
+        assert re.fullmatch(r"  here\.s: running, at [0-9A-F]+/[0-9A-F]+", lines[at + 1])
+    ((text,),) = rows(recent, "explain (format json) timestamp for select * from t")
+    (told,) = json.loads(text)["sources"]
+    assert (told["schema"], told["source"], told["state"]) == ("here", "s", "running")
+    assert told["position"]["lsn"] > 0
+    recent.execute("create table own (a int)")
+    assert all("Sources" not in line for (line,) in rows(recent, "explain timestamp for table own"))
