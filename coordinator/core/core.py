@@ -61,8 +61,6 @@ from coordinator.core.messages.requests import (
     AbortTransaction,
     AdoptSnapshot,
     Advance,
-    AwaitLoad,
-    AwaitUpstreams,
     Begin,
     BeginStatement,
     BeginSubscription,
@@ -73,7 +71,6 @@ from coordinator.core.messages.requests import (
     CommitTransaction,
     Disconnected,
     InsertRows,
-    LeaveUpstreams,
     Message,
     MoveSubscription,
     NewTableId,
@@ -86,6 +83,7 @@ from coordinator.core.messages.requests import (
     Savepoint,
     Scan,
     ShutDown,
+    SourceRequest,
     Spilled,
     TakeInlineRows,
     TakeLease,
@@ -302,10 +300,7 @@ class Core:
                 return cuts.cut_flushed(self._state, message, now)
             case Optimize() | Vacuum():
                 return self._state.maintenance.asked(message) + self._advance(now)
-            case (
-                SourceCompletion() | UpstreamReleased() | AwaitLoad()
-                | AwaitUpstreams() | LeaveUpstreams()
-            ):  # fmt: skip
+            case SourceCompletion() | UpstreamReleased() | SourceRequest():
                 return step_sources(self._state, message, now) + self._advance(now)
             case FilesRewritten() | Forgotten() | Vacuumed():
                 return self._state.maintenance.ended(message, now) + self._advance(now)

@@ -28,7 +28,7 @@ from coordinator.core.sources.completions import (
     SourceStarted,
     TablesCopied,
     UpstreamReleased,
-    UpstreamTold,
+    UpstreamReported,
 )
 from coordinator.core.sources.effects import (
     AcknowledgeSource,
@@ -265,8 +265,8 @@ class SourceEffects:
             position = await self._reader(oid, attempt).newest()
         except Exception as error:
             # What is wrong with the connection is found where it is read; who asks, asks again.
-            return UpstreamTold(oid, attempt, request, None, str(error))
-        return UpstreamTold(oid, attempt, request, position)
+            return UpstreamReported(oid, attempt, request, None, str(error))
+        return UpstreamReported(oid, attempt, request, position)
 
     def _reader(self, oid: int, attempt: int) -> SourceReader:
         known = self._open.get(oid)

@@ -79,7 +79,7 @@ class SourceAcknowledged(SourceCompletion):
 
 
 @dataclass(frozen=True, slots=True)
-class UpstreamTold(SourceCompletion):
+class UpstreamReported(SourceCompletion):
     """Ends AskUpstream: all that upstream had committed is up to there. None: it did not say."""
 
     request: RequestId
@@ -102,5 +102,5 @@ SourceMessage: TypeAlias = (
     | BatchPrepared
     | SourceFailed
     | SourceAcknowledged
-    | UpstreamTold
+    | UpstreamReported
 )

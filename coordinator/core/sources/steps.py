@@ -28,7 +28,7 @@ from coordinator.core.sources.completions import (
     SourceStarted,
     TablesCopied,
     UpstreamReleased,
-    UpstreamTold,
+    UpstreamReported,
 )
 from coordinator.core.sources.effects import (
     AcknowledgeSource,
@@ -40,7 +40,7 @@ from coordinator.core.sources.effects import (
 )
 from coordinator.core.sources.leftovers import left_by
 from coordinator.core.sources.loading import await_load, tell_awaiting
-from coordinator.core.sources.recency import answer_waits, await_upstreams, upstream_told
+from coordinator.core.sources.recency import answer_waits, await_upstreams, upstream_reported
 from coordinator.core.sources.records import NEVER, SourceRecord, is_behind
 from coordinator.core.sources.running import BatchStage, RunningSource, SourceState
 from coordinator.core.state import CoreState
@@ -238,8 +238,8 @@ def source_reported(core: CoreState, message: SourceMessage, now: Timestamp) -> 
                 return []  # the next one tells more
             source.acknowledged = message.upto
             return _acknowledge(source)
-        case UpstreamTold():
-            upstream_told(core, message, now)
+        case UpstreamReported():
+            upstream_reported(core, message, now)
             return []
         case _:
             assert_never(message)
