@@ -30,6 +30,7 @@ from coordinator.core.notifications.changes import NotificationChanges, TakenNot
 from coordinator.core.observation import ObservedTimeline, TimestampExplained
 from coordinator.core.predicates import ReadPredicate
 from coordinator.core.short_writes.by_key import WriteByKey
+from coordinator.core.views.left_views import LeftView
 from coordinator.driver.change_streams import ChangeStream
 from coordinator.driver.notifications import SessionNotifications
 from coordinator.driver.sequences import SequenceState
@@ -217,6 +218,10 @@ class Coordination(Protocol):
         """A table of the newest catalog as a strict read finds it that begins and ends before
         anything else happens. None: only a transaction can tell.
         """
+        ...
+
+    def left_view(self, oid: int) -> LeftView | None:
+        """Until when the rows of a view that is behind were exact; None: they are of no use."""
         ...
 
     def observe(self) -> Sequence[ObservedTimeline]:

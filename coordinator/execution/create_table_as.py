@@ -75,7 +75,7 @@ async def execute_refresh(
     """Replace the rows of a materialized view by those that its query has now (F1, F2)."""
     execution.transaction.check_writable(tag)
     before, after = statement.table, statement.after
-    old = await _old_rows(execution, before)
+    old = await depended_rows(execution, before)
     if statement.difference is not None and not await _differs(execution, statement):
         # They are there already, and are those of the query: only that is to be said.
         if before.oid not in execution.catalog().exact_views:
@@ -122,7 +122,7 @@ async def _differs(execution: Execution, statement: RefreshMaterializedView) -> 
     return count > 0
 
 
-async def _old_rows(execution: Execution, table: Table) -> ShardView:
+async def depended_rows(execution: Execution, table: Table) -> ShardView:
     """All rows of the view, on which the transaction depends (F2)."""
     ts = await execution.transaction.timestamp([table])
     (view,) = await execution.services.coordination.scan(
