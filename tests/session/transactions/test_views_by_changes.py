@@ -133,3 +133,41 @@ async def test_another_meaning_of_the_query_is_not_gone_on_from() -> None:
         assert left(oid) is not None
         await play(one, "create or replace view few as select id from t where v < 15")
         assert left(oid) is None
+
+
+@on_a_loop
+async def test_explain_says_of_each_node_how_it_is_maintained_and_why_not() -> None:
+    async def said(query: str) -> list[str]:
+        text = f"explain create materialized view x with (refresh = 'on commit') as {query}"
+        lines = [str(line) for (line,) in await all_rows(one, text)]
+        first = next(at for at, line in enumerate(lines) if line.startswith("Maintenance"))
+        return [line for line in lines[first:] if not line.startswith("Engine")]
+
+    async with running() as stack, connected(stack, 1) as (one,):
+        await setup(one)
+        joined = "select u.name, sum(t.v) from t join u on u.g = t.g group by u.name"
+        assert await said(joined) == [
+            "Maintenance: affected keys",
+            "  Aggregate: affected keys (name)",
+            "    Inner Join: changes of each side, beside all rows of the other one",
+            "      Scan on t: its changes",
+            "      Scan on u: its changes",
+        ]
+        assert await said("select sum(v) from t") == [
+            "Maintenance: full (every change may bear on all rows: Aggregate)",
+            "  Aggregate: full",
+        ]
+        assert await said("select id from t order by id limit 3") == [
+            "Maintenance: full (several answers are right: LIMIT or OFFSET)",
+            "  Limit: full",
+        ]
+        text = "explain (format json) create materialized view x with (refresh = 'on commit') as "
+        ((document,),) = await all_rows(one, text + QUERY)
+        assert isinstance(document, list)
+        maintenance = document[0]["Maintenance"]
+        assert maintenance["Strategy"] == "affected keys"
+        assert [node["Node"] for node in maintenance["Nodes"]] == ["Aggregate", "Scan on t"]
+        lines = [
+            line for (line,) in await all_rows(one, "explain create materialized view y as table t")
+        ]
+        assert not any("Maintenance" in str(line) for line in lines)
