@@ -1,8 +1,8 @@
-"""Catch-up: bring materialized views up to date that are behind, and attach them.
+"""Catch-up: compute materialized views anew that are behind, and attach them.
 
-    an exact interval has ended ─▶ due? ─▶ changes, or query at T ─▶ commit: validated, attached
-                                    ▲                                  │
-                                    └──────── lost, failed: later ◀────┘
+    an exact interval has ended ─▶ due? ─▶ query at T ─▶ rows ─▶ commit: validated, attached
+                                    ▲                              │
+                                    └───── lost, failed: later ◀───┘
 
 INVARIANTS
   C1  one view is computed at a time, by a transaction like any other: its commit attaches the view
@@ -137,7 +137,6 @@ class ViewCatchUp:
     async def _attach(self, oid: int) -> None:
         # A server starts without it.
         from coordinator.execution.create_table_as import execute_refresh
-        from coordinator.execution.views.refresh_by_changes import refresh_by_changes
 
         services = self._services
         variables = Variables(user="meridian", defaults={})
@@ -155,13 +154,8 @@ class ViewCatchUp:
                 )
                 if not free.granted:
                     raise StatementRestart
-                changed = await refresh_by_changes(execution, bound)
-                if changed is None:
-                    await execute_refresh(execution, bound, _TAG)
+                await execute_refresh(execution, bound, _TAG)
                 await transaction.commit()
-                if changed is not None:
-                    self._log.views[oid].by_changes += 1
-                    self._log.views[oid].delta_rows += changed.written
         finally:
             if transaction.is_open:
                 transaction.restart()

@@ -25,8 +25,10 @@ def program_properties(program: MaintenanceProgram | NotIncremental) -> Json:
     found: dict[str, Json] = {"Strategy": program.strategy.value}
     if program.reason is not None:
         found["Reason"] = program.reason
-    nodes = [{"Depth": one.depth, "Node": one.title, "Way": one.way} for one in program.notes]
-    return {**found, "Nodes": nodes}
+    found["Nodes"] = [
+        {"Depth": one.depth, "Node": one.title, "Way": one.way} for one in program.notes
+    ]
+    return found
 
 
 def program_lines(program: MaintenanceProgram | NotIncremental) -> Iterator[str]:

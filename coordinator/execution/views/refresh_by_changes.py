@@ -11,7 +11,6 @@ INVARIANTS
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -28,7 +27,6 @@ from coordinator.core.change_streams.steps import ChangeStep, SubscriptionReques
 from coordinator.driver.coordination import RequestRefused
 from coordinator.driver.server_changes import SERVER
 from coordinator.execution.context import Execution
-from coordinator.execution.create_table_as import depended_rows
 from coordinator.execution.dml.row_sink import RowSink
 from coordinator.execution.dml.transient_relations import run_over_transient
 from coordinator.execution.spill import write_rows
@@ -50,45 +48,37 @@ SHARE_MAX: Final = 4
 large changes are looked at one by one where the query would take less."""
 
 
-@dataclass(frozen=True, slots=True)
-class RefreshedRows:
-    """How many rows of inputs and of the view have changed."""
-
-    changed: int
-    written: int
-
-
-async def refresh_by_changes(
-    execution: Execution, statement: RefreshMaterializedView
-) -> RefreshedRows | None:
-    """Write what is different since the view was exact, and attach it; None: it was not done, and
-    nothing is written (R2).
+async def refresh_by_changes(execution: Execution, statement: RefreshMaterializedView) -> bool:
+    """Write what is different since the view was exact, and attach it; False: it was not done, and
+    nothing is written (R2). A REFRESH that compares is for people: it computes all rows.
     """
     table, source = statement.table, statement.source
-    if source is None or statement.after is not table or not statement.tables:
-        return None
+    if statement.difference is not None or statement.after is not table:
+        return False
+    if source is None or not statement.tables:
+        return False
     left = execution.services.coordination.left_view(table.oid)
     program = None if left is None else maintenance_program(source)
     if left is None or not isinstance(program, MaintenanceProgram):
-        return None
+        return False
     if program.strategy is Strategy.FULL:
-        return None
+        return False
     after = await execution.views(statement.tables, plan=source)
     ts = await execution.transaction.timestamp(statement.tables)
-    if ts <= left.exact_at:
-        return None
     try:
         async with _followed(execution, statement.tables, left.exact_at) as step:
             found = _input_changes(step, after, ts, read_size(source, after).rows // SHARE_MAX)
             if found is None:
-                return None
-            inputs, changed = found
-            change = await _changed_rows(execution, program, inputs, table)
+                return False
+            change = await _changed_rows(execution, program, found, table)
     except (RequestRefused, StoredRowsDiffer, TooManyChanges, EngineUnavailable):
-        return None
+        return False
     await _write(execution, table, change)
     attach_view(execution, table, ts)
-    return RefreshedRows(changed, change.rows)
+    attempts = execution.services.catch_up.of(table.oid)
+    attempts.by_changes += 1
+    attempts.delta_rows += change.rows
+    return True
 
 
 @asynccontextmanager
@@ -113,8 +103,8 @@ async def _followed(
 
 def _input_changes(
     step: ChangeStep, after: Mapping[RelationId, ShardView], ts: Timestamp, most: int
-) -> tuple[Mapping[RelationId, InputChange], int] | None:
-    """All sides of the inputs, and how many rows have changed; None: too many."""
+) -> Mapping[RelationId, InputChange] | None:
+    """All sides of the inputs; None: too many rows have changed."""
     inputs: dict[RelationId, InputChange] = {}
     count = 0
     for one in step.shards:
@@ -132,7 +122,7 @@ def _input_changes(
             came=view([part for change in some for part in change.came]),
             went=view([part for change in some for part in change.went]),
         )
-    return inputs, count
+    return inputs
 
 
 async def _changed_rows(
@@ -144,6 +134,15 @@ async def _changed_rows(
     stored = await depended_rows(execution, table)
     run = partial(run_over_transient, execution)
     return await maintain_view(program, inputs, stored, run, rows_max=CHANGED_ROWS_MAX)
+
+
+async def depended_rows(execution: Execution, table: Table) -> ShardView:
+    """All rows of a view, on which the transaction depends (R1)."""
+    ts = await execution.transaction.timestamp([table])
+    (view,) = await execution.services.coordination.scan(
+        execution.transaction.id, ts, [table], (), frozenset({table.oid})
+    )
+    return view
 
 
 async def _write(execution: Execution, table: Table, change: ViewChange) -> None:
