@@ -32,7 +32,7 @@ from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from types import FrameType
-from typing import Final, TypeVar
+from typing import Final, NoReturn, TypeVar
 
 import pyarrow as pa
 import uvloop
@@ -150,8 +150,20 @@ class _Signals:
             self.starting.cancel()
 
 
-def serve(settings: Settings, ports: Sequence[socket.socket]) -> int:
-    """Serve at the ports, which are taken, until a signal; the exit code."""
+def serve(settings: Settings, ports: Sequence[socket.socket]) -> NoReturn:
+    """Serve at the ports, which are taken, until a signal; then the process ends.
+
+    What there is to close is closed. The interpreter's own end would free memory and join threads
+    of libraries, for as long as their last calls take (U4).
+    """
+    exit_code = _serve_to_the_end(settings, ports)
+    logging.shutdown()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(exit_code)
+
+
+def _serve_to_the_end(settings: Settings, ports: Sequence[socket.socket]) -> int:
     from coordinator.exit_line import report_failure
 
     # The JVM and libraries make files too: all of them are for the owner only.
