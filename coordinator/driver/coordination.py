@@ -48,12 +48,14 @@ class RequestRefused(SqlError):
     """
 
     reason: RefusedReason = RefusedReason.OTHER
+    source: int = 0
+    """Of a source that has not loaded what was to be read."""
 
     @classmethod
     def from_reply(cls, refused: Refused) -> "RequestRefused":
         """The error for a Refused reply."""
         error = cls(refused.sqlstate, refused.message, None, refused.detail, refused.hint)
-        error.reason = refused.reason
+        error.reason, error.source = refused.reason, refused.source
         error.constraint = refused.constraint
         if refused.table is not None:
             error.schema, error.table = refused.table.schema, refused.table.name
@@ -222,6 +224,10 @@ class Coordination(Protocol):
 
     def left_view(self, oid: int) -> LeftView | None:
         """Until when the rows of a view that is behind were exact; None: they are of no use."""
+        ...
+
+    async def await_load(self, source: int) -> None:
+        """Wait until a source has loaded something, or stands: it may have happened already."""
         ...
 
     def observe(self) -> Sequence[ObservedTimeline]:

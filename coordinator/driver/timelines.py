@@ -337,6 +337,10 @@ class Timelines:
         """See Coordination."""
         return self._system.left_view(oid)
 
+    async def await_load(self, source: int) -> None:
+        """See Coordination."""
+        await self._system.await_load(source)
+
     def observe(self) -> Sequence[ObservedTimeline]:
         """See Coordination."""
         return [seen for driver in self.lines for seen in driver.observe()]

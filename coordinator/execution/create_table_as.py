@@ -22,7 +22,6 @@ from coordinator.execution.locking_queries import run_locking_parts
 from coordinator.execution.run_plan import run_plan
 from coordinator.execution.sequence_calls import evaluate_row_calls
 from coordinator.execution.spill import write_rows
-from coordinator.execution.truncate import all_rows
 from coordinator.execution.views.attach import attach_view
 from coordinator.execution.views.refresh_by_changes import depended_rows, refresh_by_changes
 from coordinator.pgwire.messages import Severity
@@ -33,6 +32,7 @@ from sql.errors import SqlError
 from sql.plan.nodes import Plan
 from sql.statements.bound import CreateTable, CreateTableAs, RefreshMaterializedView, RowCalls
 from sql.statements.locking import LockingQuery
+from storage.batch import all_rows
 
 TAG = "CREATE TABLE AS"
 VIEW_TAG = "CREATE MATERIALIZED VIEW"
