@@ -112,6 +112,7 @@ from coordinator.core.timestamps import InputSince, determine
 from coordinator.core.transaction_buffers import change_buffers
 from coordinator.core.transactions import Transaction
 from coordinator.core.validation import ValidationCounts
+from coordinator.core.views.left_views import LeftView, left_view
 from sql.catalog.catalog import Catalog, Table, Timeline
 from storage.batch import ShardView
 from storage.shard import ShardState
@@ -235,6 +236,10 @@ class Core:
     def newest_view(self, table: Table) -> ShardView | None:
         """See `scans.py`; changes nothing."""
         return reading.newest_view(self._state, table)
+
+    def left_view(self, oid: int) -> LeftView | None:
+        """See `views/left_views.py`; changes nothing."""
+        return left_view(self._state, oid)
 
     @property
     def timeline(self) -> Timeline:
