@@ -87,7 +87,11 @@ class CoreState:
         )
         known = recovered.registered
         self.registered = set(recovered.shards if known is None else known)
-        self.groups = GroupCommit(group_max=settings.group_max, bytes_max=settings.group_bytes_max)
+        self.groups = GroupCommit(
+            group_max=settings.group_max,
+            bytes_max=settings.group_bytes_max,
+            view_rows_max=settings.view_delta_rows_max,
+        )
         self.snapshots = Snapshots(
             recovered.timeline,
             settings,
