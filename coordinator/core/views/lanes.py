@@ -26,7 +26,13 @@ from coordinator.core.recent_writes import CommittedWrites
 from coordinator.core.short_writes.by_key import WriteAnswer
 from coordinator.core.sources.batches import PendingBatch
 from coordinator.core.transactions import Transaction
-from coordinator.core.views.deltas import PutViewProgram, ViewCounts, ViewDelta, ViewProgram, ViewsMaintained
+from coordinator.core.views.deltas import (
+    PutViewProgram,
+    ViewCounts,
+    ViewDelta,
+    ViewProgram,
+    ViewsMaintained,
+)
 from coordinator.core.views.lane_map import Lane, LaneMap
 from sql.catalog.catalog import Catalog
 from storage.batch import Deletes, WriteBatch

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from compute.access.key_index import KeyIndex
 from coordinator.core.settings import CoreSettings
-from coordinator.driver.driver import Driver
+from coordinator.driver.driver import Driver, MaintainEffect
 from coordinator.driver.sources import MakeReader
 from coordinator.driver.timelines import Timelines
 from coordinator.execution.change_streams.shared_steps import SharedSteps
@@ -64,6 +64,7 @@ class Server:
         *,
         jump_max_us: int,
         readers: Callable[["Server"], MakeReader],
+        maintain: MaintainEffect,
     ) -> None:
         """`found` is told what must not be. `jump_max_us`: of a clock that is believed."""
         self.number = number
@@ -84,6 +85,7 @@ class Server:
         self.statements: dict[tuple[int, bool], Subscribe] = {}
         """Of followers, by the table that each has: those of one are told alike."""
         self._readers = readers
+        self._maintain = maintain
 
     @property
     def is_started(self) -> bool:
@@ -142,6 +144,7 @@ class Server:
         )
         _refuse_fenced(driver)
         self._watch(driver)
+        driver.system.maintain_views = self._maintain
         self._driver = driver
         await driver.run()
 

@@ -34,6 +34,7 @@ from tests.resilience.sim.odds import CALM, Odds, draw_settings
 from tests.resilience.sim.rows import Reader
 from tests.resilience.sim.server import Server, WallClock, is_bug
 from tests.resilience.sim.upstream import ScriptedUpstream
+from tests.resilience.sim.view_maintenance import ViewMaintenance
 
 T = TypeVar("T")
 
@@ -86,6 +87,7 @@ class Tally:
     accepted: int = 0
     attached: int = 0
     read_stored: int = 0
+    followed: int = 0
 
 
 class World:
@@ -143,6 +145,7 @@ class World:
             self.found,
             jump_max_us=self.stormy.clock_jump_max_us,
             readers=self._readers,
+            maintain=ViewMaintenance(self).maintain,
         )
         self.servers.append(server)
         fault = partial(self._fault, server)
