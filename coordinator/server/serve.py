@@ -43,6 +43,8 @@ from compute.arrow import table_schema
 from compute.executor import EngineUnavailable
 from coordinator.config import Settings, SettingsError
 from coordinator.core.settings import CoreSettings
+from coordinator.core.views.deltas import MaintainViews, ViewsMaintained
+from coordinator.driver.driver import MaintainEffect
 from coordinator.driver.timelines import Timelines
 from coordinator.execution.context import ExecutionLimits, Services
 from coordinator.execution.in_process import ReferenceInProcess
@@ -264,6 +266,20 @@ def build_services(
     )
 
 
+def _view_maintenance(services: Services) -> MaintainEffect:
+    """Runs the programs of views; a server starts without it."""
+    made: list[MaintainEffect] = []
+
+    async def maintain(effect: MaintainViews) -> ViewsMaintained:
+        if not made:
+            from coordinator.execution.views.maintain import ViewMaintenance
+
+            made.append(ViewMaintenance(services).maintain)
+        return await made[0](effect)
+
+    return maintain
+
+
 def _tune_interpreter() -> None:
     """What is there now stays: the collector of cycles need not look at it again. Threads with
     large work let the loop run (`coordinator/large_work.py`).
@@ -297,6 +313,7 @@ async def _run(
             signals.reload = server.access.reload
             await server.accept(group, services)
             timelines.system.on_views = server.views_changed
+            timelines.system.maintain_views = _view_maintenance(services)
             signals.starting = None
             watchdog.start()
             jvm = partial(observed_jvm, server.settings, services.engine)

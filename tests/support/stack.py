@@ -26,6 +26,7 @@ from coordinator.core.settings import CoreSettings
 from coordinator.driver.driver import Driver
 from coordinator.execution.context import ExecutionLimits, Services
 from coordinator.execution.in_process import ReferenceInProcess
+from coordinator.execution.views.maintain import ViewMaintenance
 from coordinator.planning.plan_cache import PlanCache
 from coordinator.server.connection import Connection
 from coordinator.server.recovery import recover_timelines
@@ -110,8 +111,11 @@ async def running(
     local: Executor | None = None,
     core: CoreSettings | None = None,
     has_warm_engine: Callable[[], bool] = lambda: True,
+    maintained: bool = False,
 ) -> AsyncIterator[Stack]:
-    """A server for the length of the block (K1). Its sessions use an `engine` that is given."""
+    """A server for the length of the block (K1). Its sessions use an `engine` that is given.
+    `maintained`: commits maintain views; otherwise each write of an input leaves them behind.
+    """
     settings = replace(settings or Settings(), listen="127.0.0.1:0")
     if engine is not None:
         settings = replace(settings, variables={"engine": "spark", **settings.variables})
@@ -151,6 +155,9 @@ async def running(
         await drop_leftover_temporaries(timelines)
         await server.accept(group, services)
         timelines.system.on_views = server.views_changed
+        if maintained:
+            maintenance = ViewMaintenance(services, services.engine)
+            timelines.system.maintain_views = maintenance.maintain
         try:
             yield Stack(port, server, timelines.system, services, group)
         finally:

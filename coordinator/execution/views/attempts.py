@@ -25,11 +25,32 @@ class ViewAttempts:
 
 
 @dataclass(slots=True)
+class ViewUpkeep:
+    """How commits maintain one view. `computed_at`: of the exact view that it is said of.
+
+    `strategy`: in one word, as programs say it; None: they cannot, for a `reason`.
+    """
+
+    computed_at: int | None = None
+    strategy: str | None = None
+    reason: str | None = None
+    last_s: float = 0.0
+    """How long it took last."""
+    given_up: str | None = None
+    """Why it was left behind last."""
+
+
+@dataclass(slots=True)
 class CatchUpLog:
     """By oid, the views that follow their inputs; `told`: called when one is found exact."""
 
     views: dict[int, ViewAttempts] = field(default_factory=dict[int, ViewAttempts])
     told: Callable[[], None] = lambda: None
+    upkeep: dict[int, ViewUpkeep] = field(default_factory=dict[int, ViewUpkeep])
+
+    def upkeep_of(self, oid: int) -> ViewUpkeep:
+        """How commits maintain a view."""
+        return self.upkeep.setdefault(oid, ViewUpkeep())
 
     def of(self, oid: int) -> ViewAttempts:
         """What was tried for a view, which may be nothing."""
