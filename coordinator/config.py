@@ -151,6 +151,11 @@ class Settings:
     """Time, after that, for what is committed to reach the tables; the next start does the rest."""
     clock_jump_max_s: float = 60.0
     """How far the wall clock may jump ahead and be believed. Larger: a wrong one costs more."""
+    view_budget_ms: int = 50
+    """How long a commit waits for the maintenance of views over its tables. Larger: views stay
+    exact that cost more, and commits wait longer."""
+    view_delta_rows_max: int = 10_000
+    """Rows of tables that a commit may change and views over them still follow it."""
     statements_max: int = 10_000
     """Prepared statements of one session; above it 53400."""
     portals_max: int = 1_000

@@ -200,27 +200,28 @@ class GroupCommit:
         recent = RecentHistory(shards, self.writes, self.counts, WritesAhead())
         short = ShortWritesOfGroup(shards, schema_of, locks, recent.ahead)
         group = Gathering(catalog, [], [], [], [], {}, [], recent, short)
-        rules = AdmissionRules(
-            lambda taking, pending, again: self._take(taking, pending, locks, shards, again),
-            lambda pending: self._lost_rows(pending, locks, shards),
-            (self._group_max, self._bytes_max),
-        )
-        lanes = LaneGathering(self.lanes, group, catalog, rules)
-        if not self.lanes.is_idle:
-            lanes.admit_ready()
+        # Nobody pays for lanes where there are none.
+        lanes = None if self.lanes.is_idle else self._lanes_of(group, catalog, locks)
         while self._queue and group.has_room(self._group_max, self._bytes_max):
             pending = self._queue.popleft()
             if pending.owner in group.waiting_sessions or leases.blocks(
                 pending.holder, pending.tables(), pending.ticket
             ):
                 group.wait(pending)
-            elif group.must_leave(pending):
+                continue
+            if group.must_leave(pending):
                 group.refuse(pending, stale_refusal(EARLIER_FIRST))
-            elif (blocked := self._lock_in_the_way(pending, locks, shards)) is not None:
+                continue
+            blocked = self._lock_in_the_way(pending, locks, shards)
+            if blocked is not None:
                 group.block(pending, blocked)
-            elif not ((group.catalog.exact_views or lanes.has_any) and lanes.takes(pending)):
-                self._take(group, pending, locks, shards, pending.request in self._again)
-        lanes.finish()
+                continue
+            if lanes is None and group.catalog.exact_views:
+                lanes = self._lanes_of(group, catalog, locks)
+            if lanes is None or not lanes.takes(pending):
+                self._take(group, pending, locks, again=pending.request in self._again)
+        if lanes is not None:
+            lanes.finish()
         add_changes(group)
         if group.inserts:
             admit_inserts(group)
@@ -242,18 +243,27 @@ class GroupCommit:
             recent.ahead.entries,
             tuple(group.notifying),
             group.answers,
-            (*(batch for unit in lanes.units for batch in unit.work.fed), *group.fed),
-            tuple(lanes.units),
-            tuple(lanes.formed),
+            (*group.fed, *(() if lanes is None else lanes.fed())),
+            () if lanes is None else tuple(lanes.units),
+            () if lanes is None else tuple(lanes.formed),
         )
 
+    def _lanes_of(self, group: Gathering, base: Catalog, locks: LockTable) -> LaneGathering:
+        """What lanes do in a gather; units that are ready join the group first. `base`: the catalog
+        of what is committed.
+        """
+        shards = group.recent.shards
+        rules = AdmissionRules(
+            lambda taking, pending, again: self._take(taking, pending, locks, again=again),
+            lambda pending: self._lost_rows(pending, locks, shards),
+            (self._group_max, self._bytes_max),
+        )
+        lanes = LaneGathering(self.lanes, group, base, rules)
+        lanes.admit_ready()
+        return lanes
+
     def _take(
-        self,
-        group: Gathering,
-        pending: GroupMember,
-        locks: LockTable,
-        shards: Mapping[ShardId, ShardState],
-        again: bool,
+        self, group: Gathering, pending: GroupMember, locks: LockTable, *, again: bool
     ) -> None:
         """Evaluate a member at its place. `again`: it was in flight, or in a lane."""
         if isinstance(pending, PendingInsert):
@@ -264,7 +274,7 @@ class GroupCommit:
             group.nbytes += pending.nbytes
         elif isinstance(pending, PendingChange):
             admit_change(group, pending, goes_again=again)
-        elif (lost := self._lost_rows(pending, locks, shards)) is not None:
+        elif (lost := self._lost_rows(pending, locks, group.recent.shards)) is not None:
             group.refuse(pending, lost)
         else:
             admit_commit(group, pending)

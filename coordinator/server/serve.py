@@ -219,7 +219,7 @@ async def _recover_and_run(
         with answering_doctor(settings, storage.directory.root, observer):
             clock = DoubtingClock(SystemClock(), BootClock(), int(settings.clock_jump_max_s * 1e6))
             timelines = await recover_timelines(
-                storage.stash, storage.store, clock, CoreSettings(), schema_of,
+                storage.stash, storage.store, clock, _core_settings(settings), schema_of,
                 counters=server.counters,
             )  # fmt: skip
             await storage.taken_over()
@@ -229,6 +229,13 @@ async def _recover_and_run(
         observer.health.state = HealthState.STOPPING
         server.close_listeners()
         await storage.close()
+
+
+def _core_settings(settings: Settings) -> CoreSettings:
+    return CoreSettings(
+        view_budget_us=1_000 * settings.view_budget_ms,
+        view_delta_rows_max=settings.view_delta_rows_max,
+    )
 
 
 def build_services(

@@ -96,6 +96,7 @@ class ViewCatchUp:
         for oid in self._without_program():
             known = self._log.views[oid]
             known.last_error, known.has_failed = await self._try(oid, self._put_program)
+            self._log.told()
         waiting = [v.due for v in self._log.views.values() if v.due is not None]
         return max(0.0, min(waiting) - loop.time()) if waiting else None
 

@@ -38,6 +38,7 @@ from coordinator.core.messages.replies import Refused
 from coordinator.core.own_writes import merge_batches
 from coordinator.core.recent_writes import committed_writes
 from coordinator.core.short_writes.gathered import ShortWritesOfGroup
+from coordinator.core.sources.batches import PendingBatch
 from coordinator.core.stale_definitions import stale_refusal
 from coordinator.core.validation import RecentHistory, WritesAhead
 from coordinator.core.views.deltas import UNCHANGED, MaintainedView, ViewDelta
@@ -107,10 +108,9 @@ class LaneGathering:
             else:
                 self._admit(unit)
 
-    @property
-    def has_any(self) -> bool:
-        """Whether somebody may have to wait for a lane."""
-        return bool(self._busy or self._sessions)
+    def fed(self) -> Iterable[PendingBatch]:
+        """The batches of sources in its units."""
+        return (batch for unit in self.units for batch in unit.work.fed)
 
     # --- members -----------------------------------------------------------------------------
 

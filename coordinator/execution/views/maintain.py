@@ -82,10 +82,11 @@ class ViewMaintenance:
                     if delta is not None:
                         deltas[rows.view.oid] = delta
                         known(rows.view.oid).last_s = perf_counter() - began
+                        known(rows.view.oid).maintained += 1
         except TimeoutError:
             for rows in effect.views:
                 if rows.view.oid not in deltas:
-                    known(rows.view.oid).given_up = "it took too long"
+                    known(rows.view.oid).give_up("it took too long")
         return ViewsMaintained(effect.attempt, deltas)
 
     async def _delta(self, effect: MaintainViews, rows: ViewRows) -> ViewDelta | None:
@@ -110,7 +111,7 @@ class ViewMaintenance:
             # A task boundary: the driver would end with it.
             log.exception("the maintenance of a materialized view has failed")
             reason = f"XX000: {type(error).__name__}"
-        self._services.catch_up.upkeep_of(rows.view.oid).given_up = reason
+        self._services.catch_up.upkeep_of(rows.view.oid).give_up(reason)
         return None
 
     async def _stored(
