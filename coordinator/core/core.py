@@ -305,12 +305,10 @@ class Core:
                 return cuts.cut_flushed(self._state, message, now)
             case ViewsMaintained() | PutViewProgram():
                 return self._views_followed(message, now)
-            case Optimize() | Vacuum():
-                return self._state.maintenance.asked(message) + self._advance(now)
             case SourceCompletion():
                 return source_reported(self._state, message, now) + self._advance(now)
-            case FilesRewritten() | Forgotten() | Vacuumed():
-                return self._state.maintenance.ended(message, now) + self._advance(now)
+            case Optimize() | Vacuum() | FilesRewritten() | Forgotten() | Vacuumed():
+                return self._maintain(message, now)
             case ShardDamaged(shard=shard):
                 return cuts.shard_damaged(self._state, shard) + self._advance(now)
             case Tidied() | Tick():
@@ -334,6 +332,14 @@ class Core:
             return []
         lanes.answered(message)
         return self._advance(now)
+
+    def _maintain(
+        self, message: Optimize | Vacuum | FilesRewritten | Forgotten | Vacuumed, now: Timestamp
+    ) -> list[Effect]:
+        maintenance = self._state.maintenance
+        if isinstance(message, Optimize | Vacuum):
+            return maintenance.asked(message) + self._advance(now)
+        return maintenance.ended(message, now) + self._advance(now)
 
     def _shut_down(self, message: ShutDown, now: Timestamp) -> list[Effect]:
         self._state.stopping = message.request

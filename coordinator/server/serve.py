@@ -232,10 +232,7 @@ async def _recover_and_run(
 
 
 def _core_settings(settings: Settings) -> CoreSettings:
-    return CoreSettings(
-        view_budget_us=1_000 * settings.view_budget_ms,
-        view_delta_rows_max=settings.view_delta_rows_max,
-    )
+    return CoreSettings(view_budget_us=1_000 * settings.view_budget_ms)
 
 
 def build_services(

@@ -5,7 +5,7 @@
                                      LeaveView                           AttachView
 
     queue ─▶ gather ─┬─ members that write no input of a maintained view ─▶ group, as ever
-                     └─ others ─▶ unit of a lane ─ MaintainViews ─▶ ViewsMaintained ─▶ ready ─▶ group
+                     └─ others ─▶ unit of a lane ─ MaintainViews ─▶ ViewsMaintained ─▶ group
 
 The exact intervals of a view are a part of the catalog's history: `Catalog.exact_views` at a
 timestamp holds the views that are exact there. So whoever has a timestamp and its catalog knows

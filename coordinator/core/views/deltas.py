@@ -83,7 +83,7 @@ class ViewDelta:
     old: tuple[OldRows, ...] = ()
 
 
-UNCHANGED: Final = ViewDelta(WriteBatch())
+SAME_ROWS: Final = ViewDelta(WriteBatch())
 
 
 @dataclass(frozen=True, slots=True)

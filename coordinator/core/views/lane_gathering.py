@@ -41,7 +41,7 @@ from coordinator.core.short_writes.gathered import ShortWritesOfGroup
 from coordinator.core.sources.batches import PendingBatch
 from coordinator.core.stale_definitions import stale_refusal
 from coordinator.core.validation import RecentHistory, WritesAhead
-from coordinator.core.views.deltas import UNCHANGED, MaintainedView, ViewDelta
+from coordinator.core.views.deltas import SAME_ROWS, MaintainedView, ViewDelta
 from coordinator.core.views.lane_map import Lane, joined_lane, touched_tables
 from coordinator.core.views.lanes import EvaluatedUnit, Lanes, LaneUnit
 from sql.catalog.catalog import Catalog
@@ -227,7 +227,7 @@ class LaneGathering:
         shards = self._input_shards(unit)
         changed = [batch for shard, batch in work.batches.items() if shard in shards]
         if not changed:
-            unit.deltas = dict.fromkeys((view.oid for view in unit.lane.views), UNCHANGED)
+            unit.deltas = dict.fromkeys((view.oid for view in unit.lane.views), SAME_ROWS)
         elif not self._lanes.has_workers or not _is_small(changed, self._lanes.rows_max):
             unit.deltas = {}
         else:

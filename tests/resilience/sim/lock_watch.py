@@ -103,8 +103,7 @@ class LockWatch:
 
     def before(self, message: Message) -> None:
         """A step is about to be made."""
-        in_lanes = {member.request for member in self._in_lanes()}
-        self._overtaking = self._core.groups._again | in_lanes
+        self._overtaking = self._core.groups._again | {m.request for m in self._in_lanes()}
         if isinstance(message, LockRows):
             self._asked[message.request] = message
         elif isinstance(message, DropLocks):
@@ -420,17 +419,13 @@ class LockWatch:
         groups = self._core.groups
         in_flight = () if groups.in_flight is None else groups.in_flight.members
         for member in self._in_lanes():
-            holders = {leases._holders.get(oid) for oid in member.tables()} - {None}
-            alone = holders <= {member.holder}
-            self._expect(alone, "L1", f"{member.request} is in a lane, and {holders} lease it")
+            others = {leases._holders.get(oid) for oid in member.tables()} - {None, member.holder}
+            self._expect(not others, "L1", f"{member.request} is in a lane, {others} lease it")
         before: set[int] = set(leases._holders)
         for lease in leases._waiting:
             queued = [member for member in groups._queue if member.ticket < lease.ticket]
-            ahead = {
-                oid
-                for member in (*in_flight, *self._in_lanes(), *queued)
-                for oid in member.tables()
-            }
+            under_way = (*in_flight, *self._in_lanes(), *queued)
+            ahead = {oid for member in under_way for oid in member.tables()}
             blocked = lease.tables & (before | ahead)
             self._expect(bool(blocked), "L2", f"{lease} waits for nobody")
             before |= lease.tables
