@@ -46,6 +46,7 @@ from coordinator.core.settings import CoreSettings
 from coordinator.core.views.deltas import MaintainViews, ViewsMaintained
 from coordinator.driver.driver import MaintainEffect
 from coordinator.driver.timelines import Timelines
+from coordinator.driver.upstreams import Upstreams
 from coordinator.execution.context import ExecutionLimits, Services
 from coordinator.execution.in_process import ReferenceInProcess
 from coordinator.execution.parquet_spooler import ParquetSpooler
@@ -67,6 +68,7 @@ from coordinator.server.recovery import recover_timelines
 from coordinator.server.server import Server
 from coordinator.server.watchdog import Watchdog
 from coordinator.session.temporary_tables import drop_leftover_temporaries
+from ingest.secrets import SecretRules
 from sql.catalog.catalog import Table
 from sql.plan.depth import RECURSION_MAX
 from storage.clock import BootClock, Clock, DoubtingClock, SystemClock
@@ -267,9 +269,11 @@ def build_services(
         limits=limits,
         local=engines.local,
         has_warm_engine=engines.has_warm_engine,
+        upstreams=Upstreams(secret_rules(settings)),
     )
 
 
+<<<<<<< HEAD
 def _view_maintenance(services: Services) -> MaintainEffect:
     """Runs the programs of views; a server starts without it."""
     made: list[MaintainEffect] = []
@@ -282,6 +286,17 @@ def _view_maintenance(services: Services) -> MaintainEffect:
         return await made[0](effect)
 
     return maintain
+=======
+def secret_rules(settings: Settings) -> SecretRules:
+    """Which secrets connections may read, and where they may go."""
+    return SecretRules(
+        _listed(settings.secret_names), settings.secret_files_dir, _listed(settings.source_hosts)
+    )
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    return tuple([part.strip() for part in text.split(",") if part.strip()])
+>>>>>>> main
 
 
 def _tune_interpreter() -> None:

@@ -82,8 +82,8 @@ class Server:
         self._stash: FaultyStash | None = None
         self.key_index: KeyIndex | None = None
         self.told = SharedSteps()
-        self.statements: dict[tuple[int, bool], Subscribe] = {}
-        """Of followers, by the table that each has: those of one are told alike."""
+        self.statements: dict[tuple[int, bool, int | None], Subscribe] = {}
+        """Of followers, by the table and key that each has: those of one are told alike."""
         self._readers = readers
         self._maintain = maintain
 
