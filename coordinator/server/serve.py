@@ -273,7 +273,6 @@ def build_services(
     )
 
 
-<<<<<<< HEAD
 def _view_maintenance(services: Services) -> MaintainEffect:
     """Runs the programs of views; a server starts without it."""
     made: list[MaintainEffect] = []
@@ -286,7 +285,8 @@ def _view_maintenance(services: Services) -> MaintainEffect:
         return await made[0](effect)
 
     return maintain
-=======
+
+
 def secret_rules(settings: Settings) -> SecretRules:
     """Which secrets connections may read, and where they may go."""
     return SecretRules(
@@ -296,7 +296,6 @@ def secret_rules(settings: Settings) -> SecretRules:
 
 def _listed(text: str) -> tuple[str, ...]:
     return tuple([part.strip() for part in text.split(",") if part.strip()])
->>>>>>> main
 
 
 def _tune_interpreter() -> None:
