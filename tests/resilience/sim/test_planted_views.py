@@ -239,7 +239,7 @@ def locks_over_lanes(patch: pytest.MonkeyPatch) -> None:
         (behind_unnoticed, "calm"),
         (behind_unnoticed_in_the_group, "calm"),
         (behind_unrecorded, "crashes"),
-        (_left_alone("alone"), "calm"),
+        (_left_alone("alone"), "crashes"),
         (_left_alone("in a transaction"), "calm"),
         (_left_alone("in a unit"), "calm"),
         (every_second_view_forgotten, "calm"),

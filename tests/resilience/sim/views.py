@@ -123,8 +123,12 @@ class Views(Usual):
         view = rng.choice(("v0", "v0", "v1"))
         known = _keys_of(view)
         keys = rng.sample(known, min(rng.randint(1, 3), len(known)))
-        asked = [_read(key) for key in keys]
         write = self._write([key for key in KEYS if key not in keys])
+        if rng.random() < 0.4:
+            # Two who do so crosswise must not both commit on what they have read.
+            one, other = rng.sample(("r0_1", "r0_2"), 2)
+            view, keys, write = "v0", [one], self._write([other])
+        asked = [_read(key) for key in keys]
 
         async def body(session: Session) -> tuple[Operation, ...]:
             shown = await session.through_view(view, *keys)
