@@ -32,7 +32,7 @@ from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from types import FrameType
-from typing import Final, TypeVar
+from typing import Final, NoReturn, TypeVar
 
 import pyarrow as pa
 import uvloop
@@ -45,6 +45,7 @@ from coordinator.config import Settings, SettingsError
 from coordinator.core.settings import CoreSettings
 from coordinator.core.views.deltas import MaintainViews, ViewsMaintained
 from coordinator.driver.driver import MaintainEffect
+from coordinator.driver.sources import SourceGround
 from coordinator.driver.timelines import Timelines
 from coordinator.driver.upstreams import Upstreams
 from coordinator.execution.context import ExecutionLimits, Services
@@ -73,6 +74,7 @@ from sql.catalog.catalog import Table
 from sql.plan.depth import RECURSION_MAX
 from storage.clock import BootClock, Clock, DoubtingClock, SystemClock
 from storage.errors import Fenced, StorageError
+from storage.types import ShardId
 
 log = logging.getLogger("meridian.serving")
 
@@ -150,8 +152,20 @@ class _Signals:
             self.starting.cancel()
 
 
-def serve(settings: Settings, ports: Sequence[socket.socket]) -> int:
-    """Serve at the ports, which are taken, until a signal; the exit code."""
+def serve(settings: Settings, ports: Sequence[socket.socket]) -> NoReturn:
+    """Serve at the ports, which are taken, until a signal; then the process ends.
+
+    What there is to close is closed. The interpreter's own end would free memory and join threads
+    of libraries, for as long as their last calls take (U4).
+    """
+    exit_code = _serve_to_the_end(settings, ports)
+    logging.shutdown()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(exit_code)
+
+
+def _serve_to_the_end(settings: Settings, ports: Sequence[socket.socket]) -> int:
     from coordinator.exit_line import report_failure
 
     # The JVM and libraries make files too: all of them are for the owner only.
@@ -220,12 +234,13 @@ async def _recover_and_run(
         await server.bind_socket()
         with answering_doctor(settings, storage.directory.root, observer):
             clock = DoubtingClock(SystemClock(), BootClock(), int(settings.clock_jump_max_s * 1e6))
+            parts = row_access(settings, storage)
             timelines = await recover_timelines(
                 storage.stash, storage.store, clock, _core_settings(settings), schema_of,
-                counters=server.counters,
+                counters=server.counters, sources=parts.for_sources(),
             )  # fmt: skip
             await storage.taken_over()
-            services = build_services(settings, storage, timelines, clock)
+            services = build_services(settings, storage, timelines, clock, parts)
             return await _run(server, services, timelines, storage, observer, signals)
     finally:
         observer.health.state = HealthState.STOPPING
@@ -237,8 +252,38 @@ def _core_settings(settings: Settings) -> CoreSettings:
     return CoreSettings(view_budget_us=1_000 * settings.view_budget_ms)
 
 
+@dataclass(frozen=True, slots=True)
+class RowAccess:
+    """What finds rows of tables, and takes many of them: of sessions and of sources."""
+
+    key_index: KeyIndex
+    spool: Callable[[ShardId, pa.Schema], ParquetSpooler]
+
+    upstreams: Upstreams
+
+    def for_sources(self) -> SourceGround:
+        """As sources need it."""
+        return SourceGround(self.upstreams, self.key_index, self.spool)
+
+
+def row_access(settings: Settings, storage: Storage) -> RowAccess:
+    """Over the files of the warehouse."""
+    row_groups = RowGroupCache(lambda shard, file: storage.store.local_path(f"{shard}/{file.name}"))
+    index = KeyIndex(
+        partial(read_columns, storage.store),
+        row_groups.read,
+        row_groups.is_warm,
+        row_groups.warm_row,
+    )
+    return RowAccess(
+        index,
+        lambda shard, schema: ParquetSpooler(storage.store, shard, schema),
+        Upstreams(secret_rules(settings)),
+    )
+
+
 def build_services(
-    settings: Settings, storage: Storage, timelines: Timelines, clock: Clock
+    settings: Settings, storage: Storage, timelines: Timelines, clock: Clock, parts: RowAccess
 ) -> Services:
     """The services that all sessions share."""
     limits = ExecutionLimits(
@@ -252,24 +297,18 @@ def build_services(
         local_held_bytes_max=(settings.local_memory_mb << 20) + settings.local_spill_bytes_max,
     )
     engines = open_engines(settings, storage)
-    row_groups = RowGroupCache(lambda shard, file: storage.store.local_path(f"{shard}/{file.name}"))
     return Services(
         coordination=timelines,
         clock=clock,
         engine=engines.main,
         in_process=ReferenceInProcess(),
-        spool=lambda shard, schema: ParquetSpooler(storage.store, shard, schema),
+        spool=parts.spool,
         plans=PlanCache(entries_max=settings.plan_cache_entries),
-        key_index=KeyIndex(
-            partial(read_columns, storage.store),
-            row_groups.read,
-            row_groups.is_warm,
-            row_groups.warm_row,
-        ),
+        key_index=parts.key_index,
         limits=limits,
         local=engines.local,
         has_warm_engine=engines.has_warm_engine,
-        upstreams=Upstreams(secret_rules(settings)),
+        upstreams=parts.upstreams,
     )
 
 

@@ -37,7 +37,7 @@ from coordinator.core.messages.locks import (
 from coordinator.core.notifications.changes import NotificationChanges
 from coordinator.core.predicates import ReadPredicate
 from coordinator.core.short_writes.by_key import WriteByKey
-from coordinator.core.sources.completions import SourceMessage
+from coordinator.core.sources.completions import SourceMessage, UpstreamReleased
 from coordinator.core.views.deltas import PutViewProgram, ViewsMaintained
 from sql.catalog.catalog import Catalog, NameDependency, Table
 from storage.batch import DataFile, RowEncoder, WriteBatch
@@ -234,6 +234,16 @@ class Insertion:
 
 
 @dataclass(frozen=True, slots=True)
+class AwaitLoad:
+    """Wait until a source has loaded something, or cannot: what was not loaded is looked at again.
+    Ends in LoadAwaited.
+    """
+
+    request: RequestId
+    source: int
+
+
+@dataclass(frozen=True, slots=True)
 class InsertRows:
     """A whole transaction. Reply Committed, Blocked (then there is none) or Refused."""
 
@@ -400,4 +410,5 @@ Message: TypeAlias = (
     | Vacuum | FilesRewritten | Vacuumed | Forgotten | ShardDamaged
     | BeginSubscription | TakeStep | MoveSubscription | Unsubscribe | SourceMessage
     | ViewsMaintained | PutViewProgram
+    | UpstreamReleased | AwaitLoad
 )  # fmt: skip
