@@ -141,13 +141,9 @@ async def running(
         lambda shard, file, rows: read_file(shard, file).take(pa.array(rows, pa.int64())),
         warm_row=lambda shard, file, row: (chunks_by_name(read_file(shard, file)), row),
     )
+    ground = SourceGround(readers or upstreams, index, spool)
     timelines = await recover_timelines(
-        stash,
-        kept,
-        SystemClock(),
-        core or CoreSettings(),
-        schema_of,
-        sources=SourceGround(readers or upstreams, index, spool),
+        stash, kept, SystemClock(), core or CoreSettings(), schema_of, sources=ground
     )
     services = Services(
         coordination=timelines,
@@ -170,8 +166,7 @@ async def running(
         await server.accept(group, services)
         timelines.system.on_views = server.views_changed
         if maintained:
-            maintenance = ViewMaintenance(services, services.engine)
-            timelines.system.maintain_views = maintenance.maintain
+            timelines.system.maintain_views = ViewMaintenance(services, services.engine).maintain
         try:
             yield Stack(port, server, timelines.system, services, group)
         finally:
