@@ -61,7 +61,6 @@ from coordinator.core.messages.requests import (
     AbortTransaction,
     AdoptSnapshot,
     Advance,
-    AwaitLoad,
     Begin,
     BeginStatement,
     BeginSubscription,
@@ -84,6 +83,7 @@ from coordinator.core.messages.requests import (
     Savepoint,
     Scan,
     ShutDown,
+    SourceRequest,
     Spilled,
     TakeInlineRows,
     TakeLease,
@@ -311,7 +311,7 @@ class Core:
                 return cuts.cut_flushed(self._state, message, now)
             case ViewsMaintained() | PutViewProgram():
                 return self._views_followed(message, now)
-            case SourceCompletion() | UpstreamReleased() | AwaitLoad():
+            case SourceCompletion() | UpstreamReleased() | SourceRequest():
                 return step_sources(self._state, message, now) + self._advance(now)
             case Optimize() | Vacuum() | FilesRewritten() | Forgotten() | Vacuumed():
                 return self._maintain(message, now)
