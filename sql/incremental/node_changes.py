@@ -57,7 +57,7 @@ from sql.plan.nodes import (
 from sql.plan.projections import column_reference, column_references
 from sql.plan.renumbering import free_columns, rebuild_parts
 from sql.plan.traverse import has_subquery, rewrite_inputs, scans
-from sql.types.sql_type import INT8
+from sql.types.sql_type import INT8, SqlType
 
 _T = TypeVar("_T")
 
@@ -65,6 +65,7 @@ ROW_BY_ROW: Final = "row by row"
 CHANGES_OF_SIDES: Final = "changes of each side, beside all rows of the other one"
 OF_ONE_SIDE: Final = "changes of the kept rows; affected keys of the others"
 AFFECTED: Final = "affected keys"
+ADDED: Final = "added to, or affected keys"
 FULL: Final = "full"
 
 
@@ -108,9 +109,13 @@ class NodeChanges:
         """A column with an id of its own."""
         return replace(like, id=ColumnId(next(self._ids)))
 
+    def column(self, name: str, type_: SqlType) -> PlanColumn:
+        """A new column."""
+        return PlanColumn(ColumnId(next(self._ids)), name, type_)
+
     def weight(self) -> PlanColumn:
         """A new column of weights."""
-        return PlanColumn(ColumnId(next(self._ids)), "weight", INT8)
+        return self.column("weight", INT8)
 
     def new_id(self) -> ColumnId:
         """An id that no column has."""
@@ -371,11 +376,35 @@ class NodeChanges:
         ]
         return self._changes_step(columns, terms)
 
+    def units(
+        self, plan: Plan, columns: Sequence[PlanColumn], exprs: Sequence[Expr]
+    ) -> ChangesStep:
+        """A step with these expressions over the changes of a plan, one row for each change."""
+        terms: list[StepTerm] = []
+        for term in self.changes(plan):
+            shown = (*exprs, column_reference(term.weight))
+            made = Project(term.plan, (*columns, term.weight), shown)
+            terms.append(StepTerm(ProgramPlan.of(made), term.sources))
+        return self._changes_step(columns, terms, units=True)
+
+    def made_keys(
+        self, columns: Sequence[PlanColumn], plan: Plan, sources: frozenset[RelationId]
+    ) -> KeysStep:
+        """A step with the rows of a plan."""
+        name = RelationId(f"keys {len(self.steps)}")
+        step = KeysStep(name, tuple(columns), (StepTerm(ProgramPlan.of(plan), sources),), None)
+        self.steps.append(step)
+        return step
+
     def _changes_step(
-        self, columns: Sequence[PlanColumn], terms: Sequence[StepTerm]
+        self,
+        columns: Sequence[PlanColumn],
+        terms: Sequence[StepTerm],
+        *,
+        units: bool = False,
     ) -> ChangesStep:
         name = RelationId(f"changes {len(self.steps)}")
-        step = ChangesStep(name, (*columns, self.weight()), tuple(terms))
+        step = ChangesStep(name, (*columns, self.weight()), tuple(terms), units)
         self.steps.append(step)
         return step
 

@@ -18,7 +18,7 @@ from sql.incremental.program import NotIncremental, Strategy
 from storage.types import Source
 from tests.unit.compute.maintenance.stage import Row, Stage, plan_of, row_of
 
-CHANGES, KEYS, FULL = Strategy.CHANGES, Strategy.KEYS, Strategy.FULL
+CHANGES, KEYS, SUMS, FULL = Strategy.CHANGES, Strategy.KEYS, Strategy.SUMS, Strategy.FULL
 VIEWS: dict[str, Strategy] = {
     "select k, v + 1 as x, s from a where v > 1": CHANGES,
     "select f, n from a": CHANGES,
@@ -49,9 +49,16 @@ VIEWS: dict[str, Strategy] = {
     "select g, sum(v), count(*), string_agg(s, ',' order by s) from a group by g": KEYS,
     "select g, sum(f) from a where f < 5 group by g": KEYS,
     "select g, min(v), max(v), avg(n), bool_and(v > 1) from a group by g": KEYS,
-    "select g, k, count(*) filter (where v > 1) as n from a group by k, g": KEYS,
-    "select g, count(*) from a group by g having count(*) > 1": KEYS,
-    "select a.g, count(b.k) from a left join b on a.k = b.k group by a.g": KEYS,
+    "select g, k, count(*) filter (where v > 1) as n from a group by k, g": SUMS,
+    "select g, count(*) from a group by g having count(*) > 1": SUMS,
+    "select a.g, count(b.k) from a left join b on a.k = b.k group by a.g": SUMS,
+    "select g, sum(v), sum(n), sum(k::int8) from a group by g": SUMS,
+    "select g, min(s) as least, max(n) filter (where v > 1), count(n) from a group by g": SUMS,
+    "select count(v), g, sum(n) filter (where k > 1) from a where v < 5 group by g, k > 1, k > 1":
+        KEYS,
+    "select max(v) + 1 as x from a": FULL,
+    "select g, avg(v) from a group by g": KEYS,
+    "select sum(q.n), max(q.g) from (select g, count(*) as n from a group by g) q": SUMS,
     "select distinct g, s from a": KEYS,
     "select distinct on (g) g, k from a order by g, k": KEYS,
     "select g, v, sum(k) from a group by g, rollup (v)": KEYS,
@@ -60,8 +67,8 @@ VIEWS: dict[str, Strategy] = {
     "select g, k from a intersect all select g, k from b": KEYS,
     "select g from a except select g from b": KEYS,
     "select g from a except all select g from b": KEYS,
-    "select sum(v), count(*) from a": FULL,
-    "select max(x) from (select sum(v) as x from a group by g) q": FULL,
+    "select sum(v), count(*) from a": SUMS,
+    "select max(x) from (select sum(v) as x from a group by g) q": SUMS,
     "select sum(f) from a": FULL,
     "select k, rank() over (order by k) from a": FULL,
     "select k, v from a where v > (select avg(v) from a)": FULL,
