@@ -36,6 +36,7 @@ INVARIANTS
   D3  a term of a step has no rows if all of its sources are empty, so that it need not be run.
 
 Modules: `program` has the types; `derive` chooses the form of a program; `node_changes` has the
-rules; `added_groups` has sums; `affected_rows` restricts plans to keys, and finds the keys of
-subqueries; `normalize` takes WITH queries apart. `rewrite` and the binder may not be imported.
+rules; `node_keys` says which nodes have keys; `added_groups` has sums; `affected_rows` restricts
+plans to keys, and finds the keys of subqueries; `normalize` takes WITH queries apart. `rewrite` and
+the binder may not be imported.
 """

@@ -17,11 +17,10 @@ from sql.incremental.node_changes import (
     AFFECTED,
     FULL,
     ROW_BY_ROW,
-    KeyedInputs,
     NodeChanges,
     at_side,
-    keyed_inputs,
 )
+from sql.incremental.node_keys import KeyedInputs, keyed_inputs
 from sql.incremental.normalize import with_queries_inlined
 from sql.incremental.program import (
     LEAVING_ROWS,
