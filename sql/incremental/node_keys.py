@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from sql.incremental.affected_rows import join_keys, reading_subqueries
-from sql.plan.conditions import filter_plan, flatten_conjuncts
+from sql.plan.conditions import conjunction, flatten_conjuncts
 from sql.plan.nodes import (
     DistinctOn,
     DistinctRows,
