@@ -151,26 +151,36 @@ def _print(name: str, latencies: list[float], commits: int, seconds: int, more: 
 def _one(server: Meridian, subscribers: int, seconds: int, rows: int) -> None:
     del subscribers, rows
     _follow(server, "one", ["SUBSCRIBE t"], seconds)
-    with postgres() as peer:
-        with psycopg.connect(peer, autocommit=True) as connection:
-            connection.execute(TABLE.encode())
-
-        def notify(key: object, sent: int) -> str:
-            return f"insert into t values ({key}, {sent}); select pg_notify('c', '{sent}')"
-
-        told = asyncio.run(_measured(peer, ["LISTEN c"], COMMITS_PER_S["one"], seconds, notify))
-        _print("  NOTIFY", *told, seconds)
+    _notified("one", ["c"], seconds)
 
 
 def _many(server: Meridian, subscribers: int, seconds: int, rows: int) -> None:
     del rows
     _follow(server, "many", ["SUBSCRIBE t"] * subscribers, seconds)
+    _notified("many", ["c"] * subscribers, seconds)
 
 
 def _keyed(server: Meridian, subscribers: int, seconds: int, rows: int) -> None:
     del rows
     texts = [f"SUBSCRIBE (SELECT * FROM t WHERE k = {key})" for key in range(subscribers)]
     _follow(server, "keyed", texts, seconds)
+    _notified("keyed", [f"c{key}" for key in range(subscribers)], seconds)
+
+
+def _notified(name: str, channels: list[str], seconds: int) -> None:
+    """The same of PostgreSQL, by NOTIFY to those who LISTEN."""
+    with postgres(("max_connections=2000",)) as peer:
+        with psycopg.connect(peer, autocommit=True) as connection:
+            connection.execute(TABLE.encode())
+
+        def notify(key: object, sent: int) -> str:
+            assert isinstance(key, int), "it is counted"
+            channel = channels[key % len(channels)]
+            return f"insert into t values ({key}, {sent}); select pg_notify('{channel}', '{sent}')"
+
+        listens = [f"LISTEN {channel}" for channel in channels]
+        told = asyncio.run(_measured(peer, listens, COMMITS_PER_S[name], seconds, notify))
+        _print("  NOTIFY", *told, seconds)
 
 
 def _follow(server: Meridian, name: str, statements: list[str], seconds: int) -> None:
@@ -194,7 +204,7 @@ def _slow(server: Meridian, subscribers: int, seconds: int, rows: int) -> None:
     """The server's memory beside one who reads nothing, and beside nobody."""
     del subscribers, seconds
     with psycopg.connect(server.dsn, autocommit=True) as connection:
-        for name in ("nobody", "slow"):
+        for name in ("nobody", "nobody", "slow", "slow"):
             connection.execute("drop table if exists t")
             connection.execute("create table t (k int, sent int8, b text)")
             follows = contextlib.nullcontext() if name == "nobody" else _not_read(server.dsn)
@@ -210,10 +220,12 @@ def _slow(server: Meridian, subscribers: int, seconds: int, rows: int) -> None:
                         "insert into t select g, g, 'y' from generate_series(1, 10) g"
                     )
                 elapsed = time.perf_counter() - loaded
+            quarters = [found[copied + (len(found) - copied - 1) * part // 4] for part in range(5)]
             print(
-                f"{name:12} resident {found[0]} MB; COPY of {rows} rows in {loaded - began:.0f} s: "
-                f"at most {max(found[:copied])} MB; {SLOW_S * 1000} rows in {elapsed:.0f} s: "
-                f"at most {max(found[copied:])} MB, {found[-1]} MB at the end",
+                f"{name:12} {rows} rows by COPY in {loaded - began:.0f} s: "
+                f"resident {found[0]} MB, at most {max(found[:copied])} MB; "
+                f"{SLOW_S * 1000} rows in {elapsed:.0f} s: {quarters} MB, at most "
+                f"{max(found[copied:])} MB",
                 flush=True,
             )
 
