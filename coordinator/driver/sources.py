@@ -73,8 +73,12 @@ UPSTREAM_READERS: Final[Mapping[str, MakeReader]] = {
 
 
 def make_reader(source: SourceDefinition) -> SourceReader:
-    """The reader of a source."""
-    return UPSTREAM_READERS[source.connector](source)
+    """The reader of a source. Raises ReaderFailure for a kind that is not read yet."""
+    found = UPSTREAM_READERS.get(source.connector)
+    if found is None:
+        what = f"reading from {source.connector.upper()} is not supported"
+        raise ReaderFailure("0A000", what, broken=True)
+    return found(source)
 
 
 @dataclass(frozen=True, slots=True)

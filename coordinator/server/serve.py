@@ -32,7 +32,7 @@ from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from types import FrameType
-from typing import Final, TypeVar
+from typing import Final, NoReturn, TypeVar
 
 import pyarrow as pa
 import uvloop
@@ -44,6 +44,7 @@ from compute.executor import EngineUnavailable
 from coordinator.config import Settings, SettingsError
 from coordinator.core.settings import CoreSettings
 from coordinator.driver.timelines import Timelines
+from coordinator.driver.upstreams import Upstreams
 from coordinator.execution.context import ExecutionLimits, Services
 from coordinator.execution.in_process import ReferenceInProcess
 from coordinator.execution.parquet_spooler import ParquetSpooler
@@ -65,6 +66,7 @@ from coordinator.server.recovery import recover_timelines
 from coordinator.server.server import Server
 from coordinator.server.watchdog import Watchdog
 from coordinator.session.temporary_tables import drop_leftover_temporaries
+from ingest.secrets import SecretRules
 from sql.catalog.catalog import Table
 from sql.plan.depth import RECURSION_MAX
 from storage.clock import BootClock, Clock, DoubtingClock, SystemClock
@@ -146,8 +148,20 @@ class _Signals:
             self.starting.cancel()
 
 
-def serve(settings: Settings, ports: Sequence[socket.socket]) -> int:
-    """Serve at the ports, which are taken, until a signal; the exit code."""
+def serve(settings: Settings, ports: Sequence[socket.socket]) -> NoReturn:
+    """Serve at the ports, which are taken, until a signal; then the process ends.
+
+    What there is to close is closed. The interpreter's own end would free memory and join threads
+    of libraries, for as long as their last calls take (U4).
+    """
+    exit_code = _serve_to_the_end(settings, ports)
+    logging.shutdown()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(exit_code)
+
+
+def _serve_to_the_end(settings: Settings, ports: Sequence[socket.socket]) -> int:
     from coordinator.exit_line import report_failure
 
     # The JVM and libraries make files too: all of them are for the owner only.
@@ -261,7 +275,19 @@ def build_services(
         limits=limits,
         local=engines.local,
         has_warm_engine=engines.has_warm_engine,
+        upstreams=Upstreams(secret_rules(settings)),
     )
+
+
+def secret_rules(settings: Settings) -> SecretRules:
+    """Which secrets connections may read, and where they may go."""
+    return SecretRules(
+        _listed(settings.secret_names), settings.secret_files_dir, _listed(settings.source_hosts)
+    )
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    return tuple([part.strip() for part in text.split(",") if part.strip()])
 
 
 def _tune_interpreter() -> None:

@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from sql.catalog.catalog import Catalog, Column, Table
-from sql.catalog.objects import SourceDefinition
+from sql.catalog.objects import ConnectionDefinition, SourceDefinition
 from sql.types.sql_type import BYTEA, INT4, INT8, JSONB, TEXT, TIMESTAMPTZ, SqlType
 
 GENERATOR: Final = "generator"
+POSTGRES: Final = "postgres"
 
 ERROR_COLUMNS: Final = (
     Column("at", TIMESTAMPTZ),
@@ -52,11 +53,32 @@ def source_by_oid(catalog: Catalog, oid: int) -> SourceDefinition | None:
     return next((found for found in sources_of(catalog) if found.oid == oid), None)
 
 
+def connections_of(catalog: Catalog) -> Iterator[ConnectionDefinition]:
+    """All connections."""
+    return (o for o in catalog.objects.values() if isinstance(o, ConnectionDefinition))
+
+
+def connection_by_oid(catalog: Catalog, oid: int) -> ConnectionDefinition | None:
+    """The connection with this oid."""
+    return next((found for found in connections_of(catalog) if found.oid == oid), None)
+
+
 def tables_of_source(catalog: Catalog, source: int) -> tuple[Table, ...]:
     """The tables that a source feeds, that of its errors among them, by oid."""
     fed = catalog.named_tables.fed.values()
     found = [table for table in fed if table.feed is not None and table.feed.source == source]
     return tuple(sorted(found, key=lambda table: table.oid))
+
+
+def errors_name(source: str) -> str:
+    """How the table of a source's errors is called."""
+    return f"{source}_errors"
+
+
+def errors_of_source(catalog: Catalog, source: int) -> Table:
+    """The table of a source's errors."""
+    tables = tables_of_source(catalog, source)
+    return next(table for table in tables if table.feed is not None and not table.feed.reference)
 
 
 def upstream_tables(source: SourceDefinition) -> Mapping[str, tuple[Column, ...]]:

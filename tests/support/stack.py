@@ -24,11 +24,13 @@ from compute.reference.executor import ReferenceExecutor
 from coordinator.config import Settings
 from coordinator.core.settings import CoreSettings
 from coordinator.driver.driver import Driver
+from coordinator.driver.upstreams import Upstreams
 from coordinator.execution.context import ExecutionLimits, Services
 from coordinator.execution.in_process import ReferenceInProcess
 from coordinator.planning.plan_cache import PlanCache
 from coordinator.server.connection import Connection
 from coordinator.server.recovery import recover_timelines
+from coordinator.server.serve import secret_rules
 from coordinator.server.server import Server
 from coordinator.session.temporary_tables import drop_leftover_temporaries
 from sql.catalog.catalog import Table
@@ -143,6 +145,7 @@ async def running(
         limits=limits or ExecutionLimits(),
         local=local,
         has_warm_engine=has_warm_engine,
+        upstreams=Upstreams(secret_rules(settings)),
     )
     server = Server(settings, Connection)
     port = await server.bind()
