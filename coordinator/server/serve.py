@@ -43,6 +43,7 @@ from compute.arrow import table_schema
 from compute.executor import EngineUnavailable
 from coordinator.config import Settings, SettingsError
 from coordinator.core.settings import CoreSettings
+from coordinator.driver.sources import SourceGround
 from coordinator.driver.timelines import Timelines
 from coordinator.driver.upstreams import Upstreams
 from coordinator.execution.context import ExecutionLimits, Services
@@ -71,6 +72,7 @@ from sql.catalog.catalog import Table
 from sql.plan.depth import RECURSION_MAX
 from storage.clock import BootClock, Clock, DoubtingClock, SystemClock
 from storage.errors import Fenced, StorageError
+from storage.types import ShardId
 
 log = logging.getLogger("meridian.serving")
 
@@ -230,12 +232,13 @@ async def _recover_and_run(
         await server.bind_socket()
         with answering_doctor(settings, storage.directory.root, observer):
             clock = DoubtingClock(SystemClock(), BootClock(), int(settings.clock_jump_max_s * 1e6))
+            parts = row_access(settings, storage)
             timelines = await recover_timelines(
                 storage.stash, storage.store, clock, CoreSettings(), schema_of,
-                counters=server.counters,
+                counters=server.counters, sources=parts.for_sources(),
             )  # fmt: skip
             await storage.taken_over()
-            services = build_services(settings, storage, timelines, clock)
+            services = build_services(settings, storage, timelines, clock, parts)
             return await _run(server, services, timelines, storage, observer, signals)
     finally:
         observer.health.state = HealthState.STOPPING
@@ -243,8 +246,38 @@ async def _recover_and_run(
         await storage.close()
 
 
+@dataclass(frozen=True, slots=True)
+class RowAccess:
+    """What finds rows of tables, and takes many of them: of sessions and of sources."""
+
+    key_index: KeyIndex
+    spool: Callable[[ShardId, pa.Schema], ParquetSpooler]
+
+    upstreams: Upstreams
+
+    def for_sources(self) -> SourceGround:
+        """As sources need it."""
+        return SourceGround(self.upstreams, self.key_index, self.spool)
+
+
+def row_access(settings: Settings, storage: Storage) -> RowAccess:
+    """Over the files of the warehouse."""
+    row_groups = RowGroupCache(lambda shard, file: storage.store.local_path(f"{shard}/{file.name}"))
+    index = KeyIndex(
+        partial(read_columns, storage.store),
+        row_groups.read,
+        row_groups.is_warm,
+        row_groups.warm_row,
+    )
+    return RowAccess(
+        index,
+        lambda shard, schema: ParquetSpooler(storage.store, shard, schema),
+        Upstreams(secret_rules(settings)),
+    )
+
+
 def build_services(
-    settings: Settings, storage: Storage, timelines: Timelines, clock: Clock
+    settings: Settings, storage: Storage, timelines: Timelines, clock: Clock, parts: RowAccess
 ) -> Services:
     """The services that all sessions share."""
     limits = ExecutionLimits(
@@ -258,24 +291,18 @@ def build_services(
         local_held_bytes_max=(settings.local_memory_mb << 20) + settings.local_spill_bytes_max,
     )
     engines = open_engines(settings, storage)
-    row_groups = RowGroupCache(lambda shard, file: storage.store.local_path(f"{shard}/{file.name}"))
     return Services(
         coordination=timelines,
         clock=clock,
         engine=engines.main,
         in_process=ReferenceInProcess(),
-        spool=lambda shard, schema: ParquetSpooler(storage.store, shard, schema),
+        spool=parts.spool,
         plans=PlanCache(entries_max=settings.plan_cache_entries),
-        key_index=KeyIndex(
-            partial(read_columns, storage.store),
-            row_groups.read,
-            row_groups.is_warm,
-            row_groups.warm_row,
-        ),
+        key_index=parts.key_index,
         limits=limits,
         local=engines.local,
         has_warm_engine=engines.has_warm_engine,
-        upstreams=Upstreams(secret_rules(settings)),
+        upstreams=parts.upstreams,
     )
 
 

@@ -6,7 +6,7 @@ A generator's tables are known without asking anybody. `ingest/generator.py` mak
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from sql.catalog.catalog import Catalog, Column, Table
+from sql.catalog.catalog import Catalog, Column, Key, Table
 from sql.catalog.objects import ConnectionDefinition, SourceDefinition
 from sql.types.sql_type import BYTEA, INT4, INT8, JSONB, TEXT, TIMESTAMPTZ, SqlType
 
@@ -85,3 +85,22 @@ def upstream_tables(source: SourceDefinition) -> Mapping[str, tuple[Column, ...]
     """The tables that can be fed, with their columns, by their names upstream."""
     assert source.connector == GENERATOR, "only a generator's tables are known"
     return GENERATOR_TABLES[dict(source.options)["kind"]]
+
+
+def upstream_columns(table: Table) -> tuple[str, ...]:
+    """The names upstream of the columns of a fed table."""
+    assert table.feed is not None, "it is fed"
+    return table.feed.columns or tuple([column.name for column in table.columns])
+
+
+def feed_key(table: Table) -> Key | None:
+    """The key by which the source of a table knows its rows; None: by all their values."""
+    assert table.feed is not None, "it is fed"
+    names = upstream_columns(table)
+    ordinals = tuple([names.index(name) for name in table.feed.key])
+    return Key(f"{table.name}_pkey", ordinals, primary=True) if ordinals else None
+
+
+def has_snapshot(source: SourceDefinition) -> bool:
+    """Whether rows were there before the source began: its tables have to be loaded first."""
+    return source.connector != GENERATOR
