@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Final, NoReturn
 
-from coordinator.pgwire.encoding import decode_text
+from ingest.copy_text.encoding import decode_text
 from coordinator.pgwire.messages import (
     AuthenticationCleartextPassword,
     AuthenticationOk,

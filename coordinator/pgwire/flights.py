@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from coordinator.pgwire.codec import decode_frontend
-from coordinator.pgwire.encoding import decode_text
+from ingest.copy_text.encoding import decode_text
 from coordinator.pgwire.messages import Bind, Query
 from sql.errors import SqlError
 

@@ -19,7 +19,7 @@ from typing import Final
 from uuid import UUID
 
 from coordinator.pgwire.arrays import decode_array, encode_array
-from coordinator.pgwire.encoding import decode_text
+from ingest.copy_text.encoding import decode_text
 from coordinator.pgwire.messages import BINARY_FORMAT, TEXT_FORMAT
 from sql.errors import SqlError, not_supported, out_of_engine_range
 from sql.types.datetime.calendar import MICROS_PER_DAY, days_from_civil
