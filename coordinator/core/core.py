@@ -62,6 +62,7 @@ from coordinator.core.messages.requests import (
     AdoptSnapshot,
     Advance,
     AwaitLoad,
+    AwaitUpstreams,
     Begin,
     BeginStatement,
     BeginSubscription,
@@ -72,6 +73,7 @@ from coordinator.core.messages.requests import (
     CommitTransaction,
     Disconnected,
     InsertRows,
+    LeaveUpstreams,
     Message,
     MoveSubscription,
     NewTableId,
@@ -300,7 +302,10 @@ class Core:
                 return cuts.cut_flushed(self._state, message, now)
             case Optimize() | Vacuum():
                 return self._state.maintenance.asked(message) + self._advance(now)
-            case SourceCompletion() | UpstreamReleased() | AwaitLoad():
+            case (
+                SourceCompletion() | UpstreamReleased() | AwaitLoad()
+                | AwaitUpstreams() | LeaveUpstreams()
+            ):  # fmt: skip
                 return step_sources(self._state, message, now) + self._advance(now)
             case FilesRewritten() | Forgotten() | Vacuumed():
                 return self._state.maintenance.ended(message, now) + self._advance(now)

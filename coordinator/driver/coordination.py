@@ -221,6 +221,12 @@ class Coordination(Protocol):
         """
         ...
 
+    async def await_upstreams(self, sources: Sequence[int], timeout_us: int) -> None:
+        """Wait until all that the upstreams of these sources have committed by now is readable by a
+        strict read that begins then. Raises 57014.
+        """
+        ...
+
     async def await_load(self, source: int) -> None:
         """Wait until a source has loaded something, or stands: it may have happened already."""
         ...

@@ -243,6 +243,24 @@ class AwaitLoad:
 
 
 @dataclass(frozen=True, slots=True)
+class AwaitUpstreams:
+    """Wait until all that the upstreams of these sources have committed by now is readable. Ends in
+    UpstreamsReached or Refused: 57014 after `timeout_us`, or if a source stands.
+    """
+
+    request: RequestId
+    sources: tuple[int, ...]
+    timeout_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveUpstreams:
+    """Nobody waits for the reply to AwaitUpstreams any more. No reply."""
+
+    request: RequestId
+
+
+@dataclass(frozen=True, slots=True)
 class InsertRows:
     """A whole transaction. Reply Committed, Blocked (then there is none) or Refused."""
 
@@ -408,5 +426,5 @@ Message: TypeAlias = (
     | GroupPassed | GroupFailed | CutFlushed | Tidied | Tick | Disconnected | ShutDown | Optimize
     | Vacuum | FilesRewritten | Vacuumed | Forgotten | ShardDamaged
     | BeginSubscription | TakeStep | MoveSubscription | Unsubscribe | SourceMessage
-    | UpstreamReleased | AwaitLoad
+    | UpstreamReleased | AwaitLoad | AwaitUpstreams | LeaveUpstreams
 )  # fmt: skip
