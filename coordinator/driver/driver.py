@@ -120,6 +120,7 @@ from coordinator.core.short_writes.by_key import WriteByKey
 from coordinator.core.sources.effects import (
     AcknowledgeSource,
     AskUpstream,
+    CopyAside,
     CopyTables,
     PrepareBatch,
     PullSource,
@@ -306,6 +307,7 @@ class Driver:
             case (
                 StartSource()
                 | CopyTables()
+                | CopyAside()
                 | PullSource()
                 | PrepareBatch()
                 | AcknowledgeSource()
