@@ -61,8 +61,6 @@ from coordinator.core.messages.requests import (
     AbortTransaction,
     AdoptSnapshot,
     Advance,
-    AwaitLoad,
-    AwaitUpstreams,
     Begin,
     BeginStatement,
     BeginSubscription,
@@ -73,7 +71,6 @@ from coordinator.core.messages.requests import (
     CommitTransaction,
     Disconnected,
     InsertRows,
-    LeaveUpstreams,
     Message,
     MoveSubscription,
     NewTableId,
@@ -86,6 +83,7 @@ from coordinator.core.messages.requests import (
     Savepoint,
     Scan,
     ShutDown,
+    SourceRequest,
     Spilled,
     TakeInlineRows,
     TakeLease,
@@ -114,6 +112,7 @@ from coordinator.core.timestamps import InputSince, determine
 from coordinator.core.transaction_buffers import change_buffers
 from coordinator.core.transactions import Transaction
 from coordinator.core.validation import ValidationCounts
+from coordinator.core.views.left_views import LeftView, left_view
 from sql.catalog.catalog import Catalog, Table, Timeline
 from storage.batch import ShardView
 from storage.shard import ShardState
@@ -238,6 +237,10 @@ class Core:
         """See `scans.py`; changes nothing."""
         return reading.newest_view(self._state, table)
 
+    def left_view(self, oid: int) -> LeftView | None:
+        """See `views/left_views.py`; changes nothing."""
+        return left_view(self._state, oid)
+
     @property
     def timeline(self) -> Timeline:
         """Whose core this is (R5)."""
@@ -302,10 +305,7 @@ class Core:
                 return cuts.cut_flushed(self._state, message, now)
             case Optimize() | Vacuum():
                 return self._state.maintenance.asked(message) + self._advance(now)
-            case (
-                SourceCompletion() | UpstreamReleased() | AwaitLoad()
-                | AwaitUpstreams() | LeaveUpstreams()
-            ):  # fmt: skip
+            case SourceCompletion() | UpstreamReleased() | SourceRequest():
                 return step_sources(self._state, message, now) + self._advance(now)
             case FilesRewritten() | Forgotten() | Vacuumed():
                 return self._state.maintenance.ended(message, now) + self._advance(now)

@@ -30,6 +30,7 @@ from coordinator.core.notifications.changes import NotificationChanges, TakenNot
 from coordinator.core.observation import ObservedTimeline, TimestampExplained
 from coordinator.core.predicates import ReadPredicate
 from coordinator.core.short_writes.by_key import WriteByKey
+from coordinator.core.views.left_views import LeftView
 from coordinator.driver.change_streams import ChangeStream
 from coordinator.driver.notifications import SessionNotifications
 from coordinator.driver.sequences import SequenceState
@@ -225,6 +226,10 @@ class Coordination(Protocol):
         """Wait until all that the upstreams of these sources have committed by now is readable by a
         strict read that begins then. Raises 57014.
         """
+        ...
+
+    def left_view(self, oid: int) -> LeftView | None:
+        """Until when the rows of a view that is behind were exact; None: they are of no use."""
         ...
 
     async def await_load(self, source: int) -> None:

@@ -128,6 +128,7 @@ from coordinator.core.sources.effects import (
     StartSource,
     StopSource,
 )
+from coordinator.core.views.left_views import LeftView
 from coordinator.driver.advance_timeline import check_advance
 from coordinator.driver.change_streams import ChangeStream, SubscriptionWakers
 from coordinator.driver.commit_effects import CommitEffects
@@ -557,6 +558,10 @@ class Driver:
         if self._over or not self._leadership.is_certain:
             return None
         return self._core.newest_view(table)
+
+    def left_view(self, oid: int) -> LeftView | None:
+        """See Coordination."""
+        return None if self._over else self._core.left_view(oid)
 
     async def await_load(self, source: int) -> None:
         """See Coordination."""

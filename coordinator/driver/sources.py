@@ -32,7 +32,7 @@ from coordinator.core.sources.completions import (
     SourceStarted,
     TablesCopied,
     UpstreamReleased,
-    UpstreamTold,
+    UpstreamReported,
 )
 from coordinator.core.sources.effects import (
     AcknowledgeSource,
@@ -174,9 +174,8 @@ class SourceEffects:
         try:
             return await work
         except ReaderFailure as failure:
-            return SourceFailed(
-                oid, attempt, failure.code, failure.message, failure.hint, failure.broken
-            )
+            code, hint, broken = failure.code, failure.hint, failure.broken
+            return SourceFailed(oid, attempt, code, failure.message, hint, broken, failure.place)
         except Exception as error:
             # A reader's bug costs its own source (F10); the log has where.
             log.exception("source %s failed", oid)
@@ -313,8 +312,8 @@ class SourceEffects:
             position = await self._reader(oid, attempt).newest()
         except Exception as error:
             # What is wrong with the connection is found where it is read; who asks, asks again.
-            return UpstreamTold(oid, attempt, request, None, str(error))
-        return UpstreamTold(oid, attempt, request, position)
+            return UpstreamReported(oid, attempt, request, None, str(error))
+        return UpstreamReported(oid, attempt, request, position)
 
     def _reader(self, oid: int, attempt: int) -> SourceReader:
         known = self._open.get(oid)

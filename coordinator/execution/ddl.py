@@ -29,7 +29,11 @@ from coordinator.execution.context import Done, Execution
 from coordinator.execution.dml.computed_keys import check_unique_rows
 from coordinator.execution.dml.deferred_constraints import check_no_pending_checks
 from coordinator.execution.grant import role_changes, with_owners
-from coordinator.execution.sources.definitions import check_feeds, created_by_source
+from coordinator.execution.sources.definitions import (
+    check_feeds,
+    created_by_source,
+    with_skipped_record,
+)
 from coordinator.execution.spill import write_rows
 from coordinator.execution.time_value import time_value
 from coordinator.pgwire.messages import Severity
@@ -319,7 +323,7 @@ async def _objects(execution: Execution, statement: ChangeObjects) -> list[Catal
     changes += [PutTable(item.change.after) for item in statement.rewritings]
     changes += _dropped(execution, statement.dropped_tables)
     changes += _removed(execution, statement.dropped)
-    for thing in statement.objects:
+    for thing in with_skipped_record(execution, statement.objects):
         changes.append(PutObject(await _begun(execution, thing, statement.fresh)))
     changes += [PutComment(comment) for comment in statement.comments]
     if not batches and not statement.validations:

@@ -153,11 +153,13 @@ class _Choice:
         )
 
     def _notes(self, plan: Plan, depth: int, strategy: Strategy) -> Iterator[NodeNote]:
-        if strategy is Strategy.FULL:
+        way = self._changes.ways.get(id(plan))
+        # A projection of rows says nothing.
+        is_silent = isinstance(plan, Project) and way in (None, ROW_BY_ROW)
+        if strategy is Strategy.FULL and not is_silent:
             yield NodeNote(depth, node_title(plan), FULL)
             return
-        way = self._changes.ways.get(id(plan))
-        if way is not None:
+        if way is not None and not is_silent:
             yield NodeNote(depth, node_title(plan), way)
             depth += 1
         within = (inner.plan for expr in plan_expressions(plan) for inner in subqueries(expr))

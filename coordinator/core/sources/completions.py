@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from coordinator.core.messages.identities import RequestId
-from ingest.reader import Position, SourceBatch
+from ingest.reader import Position, RecordPlace, SourceBatch
 from storage.batch import WriteBatch
 from storage.known_rows import OldRows
 from storage.types import ShardId
@@ -88,6 +88,8 @@ class SourceFailed(SourceCompletion):
     reason: str
     hint: str = ""
     broken: bool = False
+    place: RecordPlace | None = None
+    """Of the record that it stands at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +101,7 @@ class SourceAcknowledged(SourceCompletion):
 
 
 @dataclass(frozen=True, slots=True)
-class UpstreamTold(SourceCompletion):
+class UpstreamReported(SourceCompletion):
     """Ends AskUpstream: all that upstream had committed is up to there. None: it did not say."""
 
     request: RequestId
@@ -122,7 +124,7 @@ SourceMessage: TypeAlias = (
     | BatchPrepared
     | SourceFailed
     | SourceAcknowledged
-    | UpstreamTold
+    | UpstreamReported
 )
 
 AsideMessage: TypeAlias = AsideCopied | AsideFailed

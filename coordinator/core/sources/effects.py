@@ -110,7 +110,7 @@ class ReleaseUpstream:
 @dataclass(frozen=True, slots=True)
 class AskUpstream:
     """Ask upstream for a position that covers all that it has committed, for this request. Ends in
-    UpstreamTold.
+    UpstreamReported.
     """
 
     source: int

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from coordinator.core.sources.running import RunningSource
-from ingest.reader import Position
+from ingest.reader import Position, RecordPlace
 from sql.catalog.catalog import Table
 from sql.catalog.objects import SourceDefinition
 from storage.types import Timestamp
@@ -30,6 +30,8 @@ class ObservedSource:
     committed: Timestamp | None
     rows: dict[int, int]
     errors: int
+    place: RecordPlace | None = None
+    """Of the record that it stands at."""
 
 
 def observed_sources(sources: Iterable[RunningSource]) -> tuple[ObservedSource, ...]:
@@ -54,6 +56,7 @@ def _observed(source: RunningSource) -> ObservedSource:
         None if record is None else record.ts,
         {} if record is None else dict(record.rows),
         0 if record is None else record.errors,
+        source.place,
     )
 
 

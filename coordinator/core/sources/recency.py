@@ -1,8 +1,8 @@
 """Wait until all that upstreams had committed is readable here, whatever they commit meanwhile.
 
-    AwaitUpstreams ─▶ AskUpstream ─▶ UpstreamTold(position) ─▶ the source is read to there ─▶ reply
-                          ▲                                        │
-                          └──────── another attempt of the source ─┘
+    AwaitUpstreams ─▶ AskUpstream ─▶ UpstreamReported ─▶ the source is read to there ─▶ reply
+                          ▲                                      │
+                          └────── another attempt of the source ─┘
 
 INVARIANTS
   W1  each source is asked after the request has come. So a strict read that begins after the reply
@@ -16,7 +16,7 @@ from coordinator.core.effects import Effect, Reply
 from coordinator.core.messages.identities import RequestId
 from coordinator.core.messages.replies import Refused, RefusedReason, UpstreamsReached
 from coordinator.core.messages.requests import AwaitUpstreams
-from coordinator.core.sources.completions import UpstreamTold
+from coordinator.core.sources.completions import UpstreamReported
 from coordinator.core.sources.effects import AskUpstream
 from coordinator.core.sources.observed import shown_position
 from coordinator.core.sources.running import (
@@ -41,7 +41,7 @@ def await_upstreams(core: CoreState, message: AwaitUpstreams, now: Timestamp) ->
     return []
 
 
-def upstream_told(core: CoreState, message: UpstreamTold, now: Timestamp) -> None:
+def upstream_reported(core: CoreState, message: UpstreamReported, now: Timestamp) -> None:
     """An upstream has said how far it is, or could not."""
     wait = core.sources.waits.get(message.request)
     asked = None if wait is None else wait.left.get(message.source)

@@ -16,7 +16,7 @@ from coordinator.core.messages.identities import RequestId, TransactionId
 from coordinator.core.sources.completions import AsideCopied
 from coordinator.core.sources.leftovers import Leftovers
 from coordinator.core.sources.records import NEVER, Leftover, SourceRecord
-from ingest.reader import Position
+from ingest.reader import Position, RecordPlace
 from sql.catalog.catalog import Table
 from sql.catalog.objects import ConnectionDefinition, SourceDefinition
 from storage.types import Timestamp
@@ -90,6 +90,8 @@ class RunningSource:
     code: str = ""
     reason: str = ""
     hint: str = ""
+    place: RecordPlace | None = None
+    """Of the record that it stands at, if it is one."""
     waiting: str = ""
     """What it waits for before it pulls; empty: nothing."""
     read_to: Position = field(default_factory=dict[str, int])
@@ -118,6 +120,7 @@ class RunningSource:
         if state is not self.state:
             self.state, self.since = state, now
         self.code = self.reason = self.hint = self.waiting = ""
+        self.place = None
 
     def begin_attempt(self) -> None:
         """Nothing that was asked for is waited for any more."""

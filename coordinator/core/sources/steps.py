@@ -38,7 +38,7 @@ from coordinator.core.sources.completions import (
     SourceStarted,
     TablesCopied,
     UpstreamReleased,
-    UpstreamTold,
+    UpstreamReported,
 )
 from coordinator.core.sources.effects import (
     AcknowledgeSource,
@@ -50,7 +50,7 @@ from coordinator.core.sources.effects import (
 )
 from coordinator.core.sources.leftovers import left_by
 from coordinator.core.sources.loading import await_load, tell_awaiting
-from coordinator.core.sources.recency import answer_waits, await_upstreams, upstream_told
+from coordinator.core.sources.recency import answer_waits, await_upstreams, upstream_reported
 from coordinator.core.sources.records import NEVER, Leftover, SourceRecord, is_behind
 from coordinator.core.sources.running import BatchStage, RunningSource, SourceState
 from coordinator.core.state import CoreState
@@ -243,8 +243,8 @@ def source_reported(core: CoreState, message: SourceMessage, now: Timestamp) -> 
                 return []  # the next one tells more
             source.acknowledged = message.upto
             return _acknowledge(source)
-        case UpstreamTold():
-            upstream_told(core, message, now)
+        case UpstreamReported():
+            upstream_reported(core, message, now)
             return []
         case _:
             assert_never(message)
@@ -380,6 +380,7 @@ def _failed(
     _begin_attempt(core, source)
     source.enter(SourceState.BROKEN if broken else SourceState.STALLED, now)
     source.code, source.reason, source.hint = message.code, message.reason, message.hint
+    source.place = message.place
     if broken:
         return [StopSource(source.definition.oid), *tell_awaiting(source)]
     source.retry_after(now, core.settings.source_retry_max_us)

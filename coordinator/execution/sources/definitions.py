@@ -1,6 +1,8 @@
 """Execute CREATE SOURCE and CREATE TABLE .. FROM SOURCE, and keep others off what sources feed."""
 
+import json
 import secrets
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -9,7 +11,9 @@ from coordinator.execution.context import Execution
 from coordinator.execution.sources.upstream_tables import check_upstream, upstream_tables_made
 from sql.binder.ddl.sources import refuse_altered_feeds, refuse_dropped_errors, refuse_torn_feeds
 from sql.catalog.catalog import Table
-from sql.catalog.objects import Feed
+from sql.catalog.objects import CatalogObject, Feed, SourceDefinition
+from sql.catalog.sources import BROKEN_RECORD
+from sql.errors import SqlError
 from sql.statements.bound import AlterTable, Definition, DropSchema, DropTable
 from sql.statements.ddl import ChangeObjects
 from sql.statements.sources import CreateFedTables, CreateSource, CreateUpstreamTables
@@ -55,3 +59,26 @@ def check_feeds(execution: Execution, statement: Definition) -> None:
             refuse_torn_feeds(execution.catalog(), statement.tables, statement.objects)
         case _:
             pass
+
+
+def with_skipped_record(
+    execution: Execution, things: Sequence[CatalogObject]
+) -> Sequence[CatalogObject]:
+    """With the place of the record at which a source stands, for SKIP RECORD. Raises 55000."""
+    return [
+        replace(one, skip=tuple([_place(execution, one, place) for place in one.skip]))
+        if isinstance(one, SourceDefinition) and BROKEN_RECORD in one.skip
+        else one
+        for one in things
+    ]
+
+
+def _place(execution: Execution, source: SourceDefinition, place: str) -> str:
+    if place != BROKEN_RECORD:
+        return place
+    for line in execution.services.coordination.observe():
+        for known in line.sources:
+            if known.definition.oid == source.oid and known.place and "row" in known.place:
+                return json.dumps(dict(known.place))
+    message = f'source "{source.name}" does not stand at a record that can be skipped'
+    raise SqlError("55000", message)

@@ -41,10 +41,12 @@ from sql.catalog.objects import (
     SourceDefinition,
 )
 from sql.catalog.sources import (
+    BROKEN_RECORD,
     ERROR_COLUMNS,
     GENERATOR,
     connection_by_oid,
     errors_name,
+    has_snapshot,
     source_by_oid,
     tables_of_source,
     upstream_tables,
@@ -254,12 +256,16 @@ def _refuse_taken(binding: Binding, schema: str, name: str) -> None:
 
 
 def alter_source(binding: Binding, node: AlterSourceNode) -> ChangeObjects:
-    """ALTER SOURCE .. {PAUSE | RESUME | SET}. RESUME of one that runs tries again what failed."""
+    """ALTER SOURCE. RESUME of one that runs tries again what has failed."""
     source = find_feeding(binding, SourceDefinition, node.name)
     after = replace(source, version=source.version + 1)
     match node.action:
         case "pause" | "resume":
             after = replace(after, paused=node.action == "pause")
+        case "resnapshot" if has_snapshot(source):
+            after = replace(after, generation=source.generation + 1, skip=())
+        case "skip record" if has_snapshot(source):
+            after = replace(after, skip=(*source.skip, BROKEN_RECORD))
         case "set" if source.connector != GENERATOR:
             given = dict(map(_setting, node.settings))
             after = replace(after, options=tuple({**dict(source.options), **given}.items()))

@@ -23,7 +23,7 @@ from coordinator.core.sources.completions import (
     SourceStarted,
     TablesCopied,
     UpstreamReleased,
-    UpstreamTold,
+    UpstreamReported,
 )
 from coordinator.core.sources.effects import (
     AcknowledgeSource,
@@ -105,7 +105,7 @@ class SourceStory(Story):
                 request = self.waiting[names[0]]
                 position = upto if "upto" in arguments else None
                 why = "" if position else "it is away"
-                return UpstreamTold(SOURCE.oid, attempt, request, position, why)
+                return UpstreamReported(SOURCE.oid, attempt, request, position, why)
             case "released":
                 return UpstreamReleased("one.1", done="not" not in names)
             case "acknowledged":

@@ -89,7 +89,7 @@ class RandomViews:
     def _grouped(self, depth: int) -> _Relation:
         below, alias = self._below(depth)
         columns = self._all(below, alias)
-        keys = self._source.sample(columns, self._source.choice((0, 1, 1, 1, 2)))
+        keys = self._source.sample(columns, min(len(columns), self._source.choice((0, 1, 1, 1, 2))))
         calls = [
             self._source.choice(_AGGREGATES).format(self._source.choice(columns))
             for _ in range(self._source.randint(1, 2))

@@ -83,7 +83,7 @@ FIRST: Mapping[str, Sequence[Row]] = {
 }
 
 
-class _Story:
+class Story:
     """Every kind of change, one after the other; the rows must be right after each."""
 
     def __init__(self, stage: Stage) -> None:
@@ -145,7 +145,7 @@ def test_a_view_follows_every_kind_of_change(text: str, kind: str, tmp_path: Pat
             assert await stage.rebuild(), stage.behind
             assert stage.program.strategy is VIEWS[text]
             assert (stage.program.reason is None) == (VIEWS[text] is not FULL)
-            await _Story(stage).tell()
+            await Story(stage).tell()
         finally:
             await engine.close()
 
