@@ -56,7 +56,7 @@ class Leftover:
 def put_source_record(source: int, ts: Timestamp, record: SourceRecord) -> Put:
     """The write of a commit at `ts`."""
     record = record.at(ts)
-    body = {
+    body: dict[str, object] = {
         "position": {**record.position},
         "ts": ts,
         "generation": record.generation,
@@ -64,8 +64,9 @@ def put_source_record(source: int, ts: Timestamp, record: SourceRecord) -> Put:
         "rows": {str(oid): count for oid, count in record.rows.items()},
         "errors": record.errors,
         "loaded": {str(oid): since for oid, since in record.loaded.items()},
-        "later": {str(oid): {**place} for oid, place in record.later.items()},
     }
+    if record.later:
+        body["later"] = {str(oid): {**place} for oid, place in record.later.items()}
     return Put(SOURCE_RECORDS, str(source), json.dumps(body).encode())
 
 
