@@ -174,8 +174,10 @@ class SourceEffects:
         try:
             return await work
         except ReaderFailure as failure:
-            code, hint, broken = failure.code, failure.hint, failure.broken
-            return SourceFailed(oid, attempt, code, failure.message, hint, broken, failure.place)
+            place = "" if failure.place is None else json.dumps({**failure.place})
+            return SourceFailed(
+                oid, attempt, failure.code, failure.message, failure.hint, failure.broken, place
+            )
         except Exception as error:
             # A reader's bug costs its own source (F10); the log has where.
             log.exception("source %s failed", oid)

@@ -12,8 +12,6 @@ from sql.types.sql_type import BYTEA, INT4, INT8, JSONB, TEXT, TIMESTAMPTZ, SqlT
 
 GENERATOR: Final = "generator"
 POSTGRES: Final = "postgres"
-BROKEN_RECORD: Final = ""
-"""In place of the place of a record: that at which the source stands when the statement runs."""
 
 ERROR_COLUMNS: Final = (
     Column("at", TIMESTAMPTZ),

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from coordinator.core.messages.identities import RequestId
-from ingest.reader import Position, RecordPlace, SourceBatch
+from ingest.reader import Position, SourceBatch
 from storage.batch import WriteBatch
 from storage.known_rows import OldRows
 from storage.types import ShardId
@@ -88,8 +88,8 @@ class SourceFailed(SourceCompletion):
     reason: str
     hint: str = ""
     broken: bool = False
-    place: RecordPlace | None = None
-    """Of the record that it stands at."""
+    place: str = ""
+    """Of the record that it stands at, as JSON, if a person may skip that."""
 
 
 @dataclass(frozen=True, slots=True)

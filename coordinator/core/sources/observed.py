@@ -1,10 +1,10 @@
 """Observe sources as values, for relations and people (V1 of `observation.py`)."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from coordinator.core.sources.running import RunningSource
-from ingest.reader import Position, RecordPlace
+from ingest.reader import Position
 from sql.catalog.catalog import Table
 from sql.catalog.objects import SourceDefinition
 from storage.types import Timestamp
@@ -13,7 +13,8 @@ from storage.types import Timestamp
 @dataclass(frozen=True, slots=True)
 class ObservedSource:
     """A source as it is. `committed`: the timestamp of its newest commit; `rows`: how many it has
-    brought, by the table's oid.
+    brought, by the table's oid; `loaded`: since when a table has all that it had upstream before.
+    `place`: of the record that it is broken at. `newest`: where upstream's log ended.
     """
 
     definition: SourceDefinition
@@ -30,8 +31,10 @@ class ObservedSource:
     committed: Timestamp | None
     rows: dict[int, int]
     errors: int
-    place: RecordPlace | None = None
-    """Of the record that it stands at."""
+    place: str = ""
+    newest: Position = field(default_factory=dict[str, int])
+    connection: str = ""
+    loaded: dict[int, Timestamp] = field(default_factory=dict[int, Timestamp])
 
 
 def observed_sources(sources: Iterable[RunningSource]) -> tuple[ObservedSource, ...]:
@@ -57,6 +60,9 @@ def _observed(source: RunningSource) -> ObservedSource:
         {} if record is None else dict(record.rows),
         0 if record is None else record.errors,
         source.place,
+        source.newest,
+        "" if source.connection is None else source.connection.name,
+        {} if record is None else dict(record.loaded),
     )
 
 

@@ -16,7 +16,7 @@ from coordinator.core.messages.identities import RequestId, TransactionId
 from coordinator.core.sources.completions import AsideCopied
 from coordinator.core.sources.leftovers import Leftovers
 from coordinator.core.sources.records import NEVER, Leftover, SourceRecord
-from ingest.reader import Position, RecordPlace
+from ingest.reader import Position
 from sql.catalog.catalog import Table
 from sql.catalog.objects import ConnectionDefinition, SourceDefinition
 from storage.types import Timestamp
@@ -90,8 +90,10 @@ class RunningSource:
     code: str = ""
     reason: str = ""
     hint: str = ""
-    place: RecordPlace | None = None
-    """Of the record that it stands at, if it is one."""
+    place: str = ""
+    """Of the record that it is broken at (SKIP RECORD), as JSON."""
+    newest: Position = field(default_factory=dict[str, int])
+    """Where upstream's log ended when it was looked at."""
     waiting: str = ""
     """What it waits for before it pulls; empty: nothing."""
     read_to: Position = field(default_factory=dict[str, int])
@@ -119,8 +121,7 @@ class RunningSource:
         """Be in another state; the old one's reason is over."""
         if state is not self.state:
             self.state, self.since = state, now
-        self.code = self.reason = self.hint = self.waiting = ""
-        self.place = None
+        self.code = self.reason = self.hint = self.waiting = self.place = ""
 
     def begin_attempt(self) -> None:
         """Nothing that was asked for is waited for any more."""
