@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from storage.errors import Corrupt
-from storage.outstanding import commit_key, encode_commit
+from storage.outstanding import commit_key, encode_stored_commit
 from storage.types import ShardId, Timestamp, Token
 
 BATCHES: Final = "batches"
@@ -34,7 +34,7 @@ def former_records(
             raise Corrupt(f"commit {token} at {ts} has {len(own)} batches instead of {count}")
         if upper is None or ts >= upper:
             raise Corrupt(f"commit {token} at {ts} is not below upper {upper}")
-        records[commit_key(ts)] = encode_commit(Token(token), own)
+        records[commit_key(ts)] = encode_stored_commit(Token(token), own)
     if found:
         raise Corrupt(f"batches at {min(found)} belong to no commit")
     return records

@@ -1,6 +1,6 @@
 """Commits that are still in the txns shard, a record each, and the writes that remove them (tidy).
 
-    token, batches ── encode_commit ──▶ commits/<ts> ── decode_commits ──▶ StoredCommit
+    token, batches ── encode_stored_commit ──▶ commits/<ts> ── decode_stored_commits ──▶ StoredCommit
     Outstanding ── Removal, pieces, plan_removals ──▶ Leaving
 
     "MCR1" │ token length │ batches │ token │ (shard length │ batch length │ shard) .. │ batch ..
@@ -93,10 +93,10 @@ def plan_removals(piece: Sequence[Outstanding]) -> list[Write]:
 
 def put_commit(ts: Timestamp, token: Token, batches: Mapping[ShardId, bytes]) -> Put:
     """The write of a commit (O1)."""
-    return Put(COMMITS, commit_key(ts), encode_commit(token, batches))
+    return Put(COMMITS, commit_key(ts), encode_stored_commit(token, batches))
 
 
-def encode_commit(token: Token, batches: Mapping[ShardId, bytes]) -> bytes:
+def encode_stored_commit(token: Token, batches: Mapping[ShardId, bytes]) -> bytes:
     """The value of a commit."""
     name = token.encode()
     parts = [_PREFIX.pack(_MAGIC, len(name), len(batches)), name]
@@ -107,13 +107,13 @@ def encode_commit(token: Token, batches: Mapping[ShardId, bytes]) -> bytes:
     return b"".join(parts)
 
 
-def decode_commits(records: Mapping[str, bytes]) -> list[StoredCommit]:
+def decode_stored_commits(records: Mapping[str, bytes]) -> list[StoredCommit]:
     """All commits, oldest first (O2)."""
-    commits = [decode_commit(key, value) for key, value in records.items()]
+    commits = [decode_stored_commit(key, value) for key, value in records.items()]
     return sorted(commits, key=lambda commit: commit.ts)
 
 
-def decode_commit(key: str, value: bytes) -> StoredCommit:
+def decode_stored_commit(key: str, value: bytes) -> StoredCommit:
     """The commit of a key and its value (O2)."""
     if not key.isdecimal():
         raise Corrupt(f"commits/{key} is not a commit")

@@ -56,8 +56,8 @@ from storage.outstanding import (
     Outstanding,
     StoredCommit,
     commit_key,
-    decode_commit,
-    decode_commits,
+    decode_stored_commit,
+    decode_stored_commits,
     pieces,
     plan_removals,
     put_commit,
@@ -161,7 +161,7 @@ class TxnsShard:
         """All commits that are left, oldest first; also of a stash that is not upgraded yet."""
         tokens, batches = await self._stash.scan(TOKENS), await self._stash.scan(BATCHES)
         former = former_records(tokens, batches, self._mark)
-        return decode_commits({**former, **await self._stash.scan(COMMITS)})
+        return decode_stored_commits({**former, **await self._stash.scan(COMMITS)})
 
     def _waits_for(self, commit: StoredCommit) -> Outstanding:
         """A batch whose shard is forgotten waits for nothing."""
@@ -362,7 +362,7 @@ class TxnsShard:
         """Whether the stash has the record of the commit."""
         key = commit_key(commit.ts)
         value = await self._stash.read(COMMITS, key)
-        return value is not None and decode_commit(key, value).token == commit.token
+        return value is not None and decode_stored_commit(key, value).token == commit.token
 
     async def _seal(self, commit: Commit) -> bool:
         """Make sure that a commit not found cannot arrive any more (T4), unless it just has.

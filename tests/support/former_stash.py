@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from storage.memory import MemoryStash
-from storage.outstanding import COMMITS, decode_commit
+from storage.outstanding import COMMITS, decode_stored_commit
 
 Entries: TypeAlias = Mapping[tuple[str, str], bytes]
 """Collection and key, and the value."""
@@ -26,7 +26,7 @@ def former_entries(entries: Entries) -> Entries:
             found.setdefault((collection, key), value)
             continue
         part = collection.removesuffix(COMMITS)
-        commit = decode_commit(key, value)
+        commit = decode_stored_commit(key, value)
         for shard, batch in commit.batches.items():
             found[f"{part}batches", f"{key}/{shard}"] = batch
         outcome = struct.pack(">qI", commit.ts, len(commit.batches))

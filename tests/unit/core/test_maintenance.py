@@ -23,7 +23,7 @@ from storage.batch import ShardView, WriteBatch
 from storage.delta.compaction_plan import CompactionLimits
 from storage.delta.layout import commit_path
 from storage.memory import MemoryObjectStore, MemoryStash
-from storage.outstanding import COMMITS, decode_commits
+from storage.outstanding import COMMITS, decode_stored_commits
 from storage.types import ShardId, Source, Timestamp
 from tests.resilience.sim.loop import run as on_virtual_time
 
@@ -95,7 +95,9 @@ class World:
 
     async def commits(self) -> list[set[ShardId]]:
         """The tables of each commit that is still in the txns shard."""
-        return [{*commit.batches} for commit in decode_commits(await self.stash.scan(COMMITS))]
+        return [
+            {*commit.batches} for commit in decode_stored_commits(await self.stash.scan(COMMITS))
+        ]
 
 
 async def at_once(work: Callable[[], object]) -> object:

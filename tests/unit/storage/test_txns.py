@@ -12,7 +12,7 @@ from storage.batch import WriteBatch
 from storage.commit import Commit
 from storage.errors import Corrupt, Determinate, Fenced, Indeterminate
 from storage.memory import MemoryStash
-from storage.outstanding import decode_commit, encode_commit
+from storage.outstanding import decode_stored_commit, encode_stored_commit
 from storage.stash import Delete, Put, Require, Write
 from storage.txns import Recovered, TimestampPassed, TxnsShard
 from storage.types import Epoch, ShardId, Timestamp, Token
@@ -84,7 +84,7 @@ def show(write: Write | Require) -> str:
     verb = "put" if isinstance(write, Put) else "require"
     value = write.value
     if value is not None and write.collection == "commits":
-        stored = decode_commit(write.key, value)
+        stored = decode_stored_commit(write.key, value)
         return f"{verb} {key}={stored.token}({','.join(stored.batches)})"
     if value is not None and write.collection in {"txns", "shards", "flushed"}:
         return f"{verb} {key}={int.from_bytes(value[:8], 'big', signed=True)}"
@@ -350,7 +350,7 @@ def test_a_crash_while_one_shard_lags_leaves_only_its_batches() -> None:
     assert outcomes[-1] is True
 
 
-RECORD = encode_commit(Token("k5"), {ShardId("t"): b"MWB1 torn", ShardId("u"): b""})
+RECORD = encode_stored_commit(Token("k5"), {ShardId("t"): b"MWB1 torn", ShardId("u"): b""})
 
 
 @pytest.mark.parametrize(
