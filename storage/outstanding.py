@@ -1,6 +1,6 @@
 """Commits that are still in the txns shard, a record each, and the writes that remove them (tidy).
 
-    token, batches ── encode_stored_commit ──▶ commits/<ts> ── decode_stored_commits ──▶ StoredCommit
+    token, batches ── encode_stored_commit ──▶ commits/<ts> ── decode_stored_commits ──▶ commits
     Outstanding ── Removal, pieces, plan_removals ──▶ Leaving
 
     "MCR1" │ token length │ batches │ token │ (shard length │ batch length │ shard) .. │ batch ..
