@@ -9,12 +9,13 @@ ENGINES ?= local
 WORKERS ?= 2
 SOAK_S ?= 1800
 SOURCE_SEEDS ?= 20
+VIEW_SEEDS ?= 20000
 LISTEN ?= 127.0.0.1:7432
 DATA   ?= ./data
 # Tests start servers hundreds of times: compiled modules are kept, whatever the environment says.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup run test check fmt lint types layers formatted spark sim replay crash faults readers failover docs sqldiff writing definitions sqlfuzz locks clients security visible sources soak bench demo
+.PHONY: help setup run test check fmt lint types layers formatted spark sim replay crash faults readers failover docs sqldiff writing definitions sqlfuzz views locks clients security visible sources soak bench demo
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -94,6 +95,9 @@ clients: setup ## run suites of clients on PostgreSQL and Meridian: SUITES="pyth
 
 sources: setup ## random transactions of an upstream PostgreSQL, and whether its reader gives its tables: SOURCE_SEEDS=20
 	$(BIN)/python -m tests.ingest.postgres.random_statements --seeds $(SOURCE_SEEDS) $(ARGS)
+
+views: setup ## random views that are maintained beside their definitions: VIEW_SEEDS=20000
+	$(BIN)/python -m tests.unit.compute.maintenance --seeds $(VIEW_SEEDS) $(ARGS)
 
 locks: setup ## random schedules of sessions that lock, beside a PostgreSQL: SECONDS=60
 	$(BIN)/python -m tests.postgres.locking --seconds $(SECONDS) $(ARGS)

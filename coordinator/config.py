@@ -24,32 +24,15 @@ from pathlib import Path
 from typing import Final, TypeAlias
 from urllib.parse import SplitResult, parse_qs, urlsplit
 
+from coordinator.machine_memory import (
+    LOCAL_MEMORY_MB,
+    MEMORY_BESIDE_ENGINE_MB,
+    default_memory_mb,
+)
+
 Scalar: TypeAlias = str | int | float | bool
 
 PREFIX: Final = "MERIDIAN_"
-
-
-MEMORY_BESIDE_ENGINE_MB: Final = 512
-"""Least memory of the process beside the local engine's: half of it is the server's own."""
-
-_CONTAINER_LIMITS: Final = (
-    "/sys/fs/cgroup/memory.max",
-    "/sys/fs/cgroup/memory/memory.limit_in_bytes",
-)
-
-
-_LOCAL_MEMORY_MB: Final = 1_024
-
-
-def default_memory_mb() -> int:
-    """Three quarters of what this machine, or its container, has; never too little to start."""
-    found = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
-    for file in _CONTAINER_LIMITS:
-        try:
-            found.append(int(Path(file).read_text(encoding="ascii")))
-        except (OSError, ValueError):
-            continue  # there is none, or it is `max`
-    return max(min(found) * 3 // 4 >> 20, _LOCAL_MEMORY_MB + MEMORY_BESIDE_ENGINE_MB)
 
 
 class SettingsError(Exception):
@@ -94,7 +77,7 @@ class Settings:
     """Cores that the server takes of a cluster; 0: all that are free."""
     spark_wait_s: float = 60.0
     """How long a query waits for a cluster that has no executors; then it is 57P03."""
-    local_memory_mb: int = _LOCAL_MEMORY_MB
+    local_memory_mb: int = LOCAL_MEMORY_MB
     """Memory of the local engine; above it it spills. Larger: bigger joins without spilling."""
     local_threads: int = os.cpu_count() or 1
     """Threads that one query of the local engine may use. More: less for the others."""
@@ -131,6 +114,13 @@ class Settings:
     """Names, with commas between, that browsers may call the HTTP listener, beside its own."""
     stash_password_file: str = ""
     """The file with the password of a stash in PostgreSQL."""
+    secret_names: str = "MERIDIAN_SECRET_*"
+    """Variables that connections may read passwords from, with commas between; one may end in `*`.
+    Larger: who may create a connection learns more of the environment."""
+    secret_files_dir: str = ""
+    """The folder with the files that connections may read passwords from; empty: none."""
+    source_hosts: str = "loopback"
+    """Where connections may go: `loopback`, addresses, networks, names of hosts, or `*`."""
     log_level: str = "info"
     log_format: str = "text"
     """`text`, or `json`: one object a record, with the names of PostgreSQL's jsonlog."""
@@ -247,6 +237,8 @@ _MAY_BE_ZERO: Final = frozenset(
     }
 )  # fmt: skip
 _SPARK_CONF: Final = "spark_conf."
+_SECRETS: Final = "secret_"
+"""So begin variables with passwords of connections, which are read when connecting."""
 
 _GONE: Final = {
     "trust_remote": 'the setting "trust_remote" is gone: write "host all all ADDRESS trust" into a'
@@ -267,6 +259,8 @@ def load(
     path = flags.get("config") or from_environment.pop("config", None)
     values, variables, spark_conf = _read_file(Path(path)) if path else ({}, {}, {})
     for name, value in from_environment.items():
+        if name not in _TYPES and name.startswith(_SECRETS):
+            continue
         if name not in _TYPES:
             unknown = f"unknown environment variable {PREFIX}{name.upper()}"
             raise SettingsError(_GONE.get(name, unknown))

@@ -105,6 +105,8 @@ class UpstreamTable:
     """Columns of types that we lack: the names of these types. They can be read as text."""
     obstacle: "ReaderFailure | None" = None
     """Why the table cannot be read; raised when somebody wants it."""
+    only: tuple[tuple[str, str], ...] = ()
+    """All of its columns with the names of their types, if another one stops the source."""
 
 
 UpstreamIdentity: TypeAlias = Mapping[str, str]

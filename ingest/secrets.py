@@ -67,25 +67,31 @@ def read_connection_secret(
                 raise ReaderFailure("58P01", message, broken=True)
             return secret
         case FileSecret(path=path):
-            return _read_file(path, rules.secret_files_dir)
+            return _read_file(path, rules)
 
 
 def _names(pattern: str, name: str) -> bool:
     return name.startswith(pattern[:-1]) if pattern.endswith("*") else name == pattern
 
 
-def _read_file(path: str, folder: str) -> str:
-    if not folder:
+def secret_file(path: str, rules: SecretRules) -> Path:
+    """A file that may be read. Raises 42501."""
+    if not rules.secret_files_dir:
         message = "files of secrets may not be read"
         hint = "Set secret_files_dir to their folder."
         raise ReaderFailure("42501", message, hint=hint, broken=True)
-    root = Path(folder).resolve()
+    root = Path(rules.secret_files_dir).resolve()
     # Links count as what they lead to.
     found = (root / path).resolve()
     if not found.is_relative_to(root) or found == root:
         message = f'file "{path}" is outside the folder of secrets'
         hint = "Only files below secret_files_dir may be read."
         raise ReaderFailure("42501", message, hint=hint, broken=True)
+    return found
+
+
+def _read_file(path: str, rules: SecretRules) -> str:
+    found = secret_file(path, rules)
     try:
         with found.open("rb") as file:
             body = file.read(SECRET_BYTES_MAX + 1)

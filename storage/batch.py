@@ -175,3 +175,19 @@ def place_of(slices: Sequence[InlineSlice], source: Source) -> int | None:
 
 def _commit_time(part: InlineSlice) -> Timestamp:
     return inline_ts(part.source)
+
+
+def all_rows(view: ShardView) -> dict[Source, BitMap64]:
+    """The names of all rows of a view, without a look at one."""
+    deletes: dict[Source, BitMap64] = {}
+    for part in view.files:
+        deletes[part.file.name] = _range(part.row_limit) - part.deleted
+    for piece in view.inline:
+        deletes[piece.source] = _range(piece.rows.num_rows) - piece.deleted
+    return deletes
+
+
+def _range(count: int) -> BitMap64:
+    rows = BitMap64()
+    rows.add_range(0, count)
+    return rows

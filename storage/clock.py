@@ -89,6 +89,8 @@ class DoubtingClock:
 
     def accept(self) -> bool:
         """Believe the wall clock as it is now; whether it was doubted."""
+        # A jump is one also when nobody has asked for the time since.
+        self.now()
         doubted = self._doubted
         self._believe(self._read()[0])
         return doubted

@@ -123,7 +123,8 @@ class KeyIndex:
         rows_warm: RowsWarm = _never_warm,
         warm_row: WarmRow = _no_warm_row,
     ) -> None:
-        self._read = read
+        self.read_columns = read
+        """For who looks at columns that are no key."""
         self.read_rows = read_rows
         """For who wants the rows that were located."""
         self.rows_warm = rows_warm
@@ -374,7 +375,7 @@ class KeyIndex:
         """The key columns of all rows of a file, read and, if need be, computed."""
         ordinals = key_ordinals(keys.key)
         names = [keys.table.columns[ordinal].field for ordinal in ordinals]
-        read = self._read(shard, file, names)
+        read = self.read_columns(shard, file, names)
         if read.schema.names != names:
             schema = table_schema([keys.table.columns[ordinal] for ordinal in ordinals])
             read = conform_to_schema(read, schema)

@@ -277,15 +277,21 @@ def _extreme(expr: Extreme, frame: Frame, depth: int) -> Evaluator:
 
 
 def _in_list(expr: InList, frame: Frame, depth: int) -> Evaluator:
-    arg, items = compile_expression(expr.arg, frame, depth), _all(expr.items, frame, depth)
-    key, negated = ordering_key(expr.arg.type), expr.negated
+    """Constants are looked up; what has to be computed is compared one by one, behind them."""
+    arg, key = compile_expression(expr.arg, frame, depth), ordering_key(expr.arg.type)
+    constants = [item.value for item in expr.items if isinstance(item, Const)]
+    computed = _all([item for item in expr.items if not isinstance(item, Const)], frame, depth)
+    known = frozenset([key(value) for value in constants if value is not None])
+    has_null, negated = None in constants, expr.negated
 
     def run(row: Row) -> Value:
         value = arg(row)
         if value is None:
             return None
-        wanted, unknown = key(value), False
-        for item in items:
+        wanted, unknown = key(value), has_null
+        if wanted in known:
+            return not negated
+        for item in computed:
             found = item(row)
             if found is None:
                 unknown = True

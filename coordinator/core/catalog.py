@@ -59,6 +59,7 @@ from sql.catalog.catalog import (
     type_dependency_state,
 )
 from sql.catalog.objects import (
+    CONNECTION_SPACE,
     EXTENSION_SPACE,
     RELATION_SPACE,
     SOURCE_SPACE,
@@ -301,7 +302,7 @@ def is_look_up_current(catalog: Catalog, name: NameDependency) -> bool:
         return (0 if name.schema in catalog.schemas else None) == name.oid
     if name.space == TYPE_SPACE:
         return type_dependency_state(catalog.type_named(name.schema, name.name)) == name.oid
-    if name.space in (EXTENSION_SPACE, SOURCE_SPACE):
+    if name.space in (EXTENSION_SPACE, SOURCE_SPACE, CONNECTION_SPACE):
         found = catalog.objects.get((name.space, name.schema, name.name))
         return (None if found is None else found.oid) == name.oid
     key = name.schema, name.name

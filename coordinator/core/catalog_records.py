@@ -222,7 +222,18 @@ def _decode_feed(record: Json) -> Feed | None:
     if record is None:
         return None
     body = _object(record)
-    return Feed(_integer(body["source"]), _text(body["reference"]))
+    seen = cast("Sequence[tuple[str, str]]", body.get("seen", ()))
+    return Feed(
+        _integer(body["source"]),
+        _text(body["reference"]),
+        _names(body.get("columns", ())),
+        _names(body.get("key", ())),
+        tuple((name, type_) for name, type_ in seen),
+    )
+
+
+def _names(record: Json) -> tuple[str, ...]:
+    return tuple(map(_text, cast("Sequence[Json]", record)))
 
 
 def _decode_query(record: Json) -> StoredQuery | None:

@@ -32,6 +32,7 @@ from sql.catalog.catalog import Catalog, Column, ForeignKey, Table
 from sql.catalog.objects import (
     TYPE_SPACE,
     CatalogObject,
+    ConnectionDefinition,
     Domain,
     EnumDefinition,
     IndexDefinition,
@@ -261,6 +262,9 @@ def _object(there: _There, thing: CatalogObject) -> Iterator[str]:
                 yield f"is of a column of {table.qualified} that is not there"
         case ViewDefinition():
             yield from _view(there, thing)
+        case SourceDefinition(connection=oid) if oid:
+            if not isinstance(there.thing(oid), ConnectionDefinition):
+                yield f"is read by the connection {oid}, which is not there"
         case _:
             pass
 

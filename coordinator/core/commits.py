@@ -222,6 +222,7 @@ def _group_committed(core: CoreState, token: Token, now: Timestamp) -> list[Effe
         after = before.committed(ts, batch)
         core.shards[shard] = after
         core.groups.writes.committed(before, ts, group.interim[shard])
+        core.subscriptions.wrote(shard, ts, group.interim[shard])
         follow_replaced_rows(core.locks, core.catalog.current, before, ts, batch)
         added = after.tail_bytes - before.tail_bytes
         core.cutting.wrote(shard, after, added=added, now=now)

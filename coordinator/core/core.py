@@ -61,6 +61,7 @@ from coordinator.core.messages.requests import (
     AbortTransaction,
     AdoptSnapshot,
     Advance,
+    AwaitLoad,
     Begin,
     BeginStatement,
     BeginSubscription,
@@ -104,13 +105,14 @@ from coordinator.core.observation import (
 from coordinator.core.refresh import refresh_snapshot
 from coordinator.core.settings import CoreSettings
 from coordinator.core.short_writes.in_block import answer_in_block
-from coordinator.core.sources.completions import SourceCompletion
-from coordinator.core.sources.steps import advance_sources, source_reported, stop_sources
+from coordinator.core.sources.completions import SourceCompletion, UpstreamReleased
+from coordinator.core.sources.steps import advance_sources, step_sources, stop_sources
 from coordinator.core.state import CoreState, RecoveredState
 from coordinator.core.timestamps import InputSince, determine
 from coordinator.core.transaction_buffers import change_buffers
 from coordinator.core.transactions import Transaction
 from coordinator.core.validation import ValidationCounts
+from coordinator.core.views.left_views import LeftView, left_view
 from sql.catalog.catalog import Catalog, Table, Timeline
 from storage.batch import ShardView
 from storage.shard import ShardState
@@ -235,6 +237,10 @@ class Core:
         """See `scans.py`; changes nothing."""
         return reading.newest_view(self._state, table)
 
+    def left_view(self, oid: int) -> LeftView | None:
+        """See `views/left_views.py`; changes nothing."""
+        return left_view(self._state, oid)
+
     @property
     def timeline(self) -> Timeline:
         """Whose core this is (R5)."""
@@ -299,8 +305,8 @@ class Core:
                 return cuts.cut_flushed(self._state, message, now)
             case Optimize() | Vacuum():
                 return self._state.maintenance.asked(message) + self._advance(now)
-            case SourceCompletion():
-                return source_reported(self._state, message, now) + self._advance(now)
+            case SourceCompletion() | UpstreamReleased() | AwaitLoad():
+                return step_sources(self._state, message, now) + self._advance(now)
             case FilesRewritten() | Forgotten() | Vacuumed():
                 return self._state.maintenance.ended(message, now) + self._advance(now)
             case ShardDamaged(shard=shard):

@@ -134,7 +134,8 @@ def admit_batches(group: Gathering) -> None:
         for shard, batch in pending.writes.items():
             group.batches.setdefault(shard, []).append(batch)
             state = group.recent.shards.get(shard)
-            group.recent.ahead.add(shard, state, batch, committed_writes(batch, ()))
+            entry = committed_writes(batch, pending.replaced.get(shard, ()))
+            group.recent.ahead.add(shard, state, batch, entry)
 
 
 def _batch_refusal(group: Gathering, pending: PendingBatch) -> Refused | None:

@@ -61,6 +61,7 @@ from coordinator.core.recent_writes import CommittedWrites, RecentWrites, commit
 from coordinator.core.short_writes.by_key import NOTHING_CHANGED, WriteAnswer
 from coordinator.core.short_writes.gathered import ShortWritesOfGroup
 from coordinator.core.sources.batches import PendingBatch
+from coordinator.core.sources.leftovers import left_writes
 from coordinator.core.sources.records import delete_source_record, put_source_record
 from coordinator.core.stale_definitions import (
     stale_name_refusal,
@@ -350,6 +351,7 @@ class GatheredMembers:
         for change in self.changes:
             if isinstance(change, RemoveObject) and isinstance(change.object, SourceDefinition):
                 yield delete_source_record(change.object.oid)
+        yield from left_writes(self.catalog, self.changes)
 
 
 def _admit(group: Gathering, pending: PendingCommit) -> None:

@@ -11,6 +11,7 @@ from coordinator.core.messages.identities import Isolation
 from coordinator.core.messages.replies import Refused, RefusedReason, Views
 from coordinator.core.messages.requests import AdoptSnapshot, PinSnapshot, Scan
 from coordinator.core.refresh import advance_look_ups
+from coordinator.core.sources.loading import is_loaded, not_loaded
 from coordinator.core.state import CoreState, refuse
 from coordinator.core.transactions import Transaction
 from coordinator.core.validation import RecentHistory, WritesAhead, lost_write_refusal
@@ -49,7 +50,11 @@ def scan(core: CoreState, message: Scan) -> list[Effect]:
     predicates = message.predicates or (None,) * len(message.tables)
     for table, predicate in zip(message.tables, predicates, strict=True):
         shard = ShardId(table.shard)
-        refused = fenced_table_refusal(table, core.shards) or _too_old(core, table, message.ts, txn)
+        refused = (
+            fenced_table_refusal(table, core.shards)
+            or _too_old(core, table, message.ts, txn)
+            or not_loaded(core, table, message.ts)
+        )
         if refused is None and current and txn.isolation is Isolation.READ_COMMITTED:
             refused = lost_write_refusal(txn, shard, _recent(core))
         if refused is not None:
@@ -80,6 +85,8 @@ def newest_view(core: CoreState, table: Table) -> ShardView | None:
     ts = core.oracle.read_ts()
     state = core.shards.get(ShardId(table.shard))
     if state is None or state.fenced or ts < max(core.holds.since_of(state.shard), state.since):
+        return None
+    if table.feed is not None and not is_loaded(core, table, ts):
         return None
     return state.view(ts, schema=core.schema_of(table) if state.definitions else None)
 

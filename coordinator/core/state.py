@@ -21,7 +21,7 @@ from coordinator.core.oracle import Oracle
 from coordinator.core.read_holds import NIL, ReadHolds
 from coordinator.core.settings import CoreSettings
 from coordinator.core.snapshots import Snapshots
-from coordinator.core.sources.records import SourceRecord
+from coordinator.core.sources.records import Leftover, SourceRecord
 from coordinator.core.sources.running import RunningSources
 from coordinator.core.transactions import Transaction
 from sql.catalog.acl import FIRST_OID
@@ -48,6 +48,7 @@ class RecoveredState:
     beginning: Timestamp = NIL
     """From when on the catalog is known."""
     sources: Mapping[int, SourceRecord] = field(default_factory=dict[int, SourceRecord])
+    leftovers: tuple[Leftover, ...] = ()
     """How far each source is read, by its oid."""
 
 
@@ -99,7 +100,11 @@ class CoreState:
         self.subscriptions = Subscriptions(
             self.shards, self.holds, self.oracle.read_ts, schema_of, settings
         )
-        self.sources = RunningSources(recovered.sources, runs=recovered.timeline == SYSTEM_TIMELINE)
+        self.sources = RunningSources(
+            recovered.sources,
+            recovered.leftovers,
+            runs=recovered.timeline == SYSTEM_TIMELINE,
+        )
         self.leases = WriteLeases()
         self.locks = LockTable(waits)
         self.cutting = CutSchedule(settings, _last_cut(recovered, self.unit), self.unit)

@@ -30,6 +30,7 @@ from coordinator.core.notifications.changes import NotificationChanges, TakenNot
 from coordinator.core.observation import ObservedTimeline, TimestampExplained
 from coordinator.core.predicates import ReadPredicate
 from coordinator.core.short_writes.by_key import WriteByKey
+from coordinator.core.views.left_views import LeftView
 from coordinator.driver.change_streams import ChangeStream
 from coordinator.driver.notifications import SessionNotifications
 from coordinator.driver.sequences import SequenceState
@@ -47,12 +48,14 @@ class RequestRefused(SqlError):
     """
 
     reason: RefusedReason = RefusedReason.OTHER
+    source: int = 0
+    """Of a source that has not loaded what was to be read."""
 
     @classmethod
     def from_reply(cls, refused: Refused) -> "RequestRefused":
         """The error for a Refused reply."""
         error = cls(refused.sqlstate, refused.message, None, refused.detail, refused.hint)
-        error.reason = refused.reason
+        error.reason, error.source = refused.reason, refused.source
         error.constraint = refused.constraint
         if refused.table is not None:
             error.schema, error.table = refused.table.schema, refused.table.name
@@ -217,6 +220,14 @@ class Coordination(Protocol):
         """A table of the newest catalog as a strict read finds it that begins and ends before
         anything else happens. None: only a transaction can tell.
         """
+        ...
+
+    def left_view(self, oid: int) -> LeftView | None:
+        """Until when the rows of a view that is behind were exact; None: they are of no use."""
+        ...
+
+    async def await_load(self, source: int) -> None:
+        """Wait until a source has loaded something, or stands: it may have happened already."""
         ...
 
     def observe(self) -> Sequence[ObservedTimeline]:

@@ -62,6 +62,7 @@ from coordinator.core.messages.replies import (
     Committed,
     InlineRows,
     Leased,
+    LoadAwaited,
     LockAnswered,
     Maintained,
     Refused,
@@ -77,6 +78,7 @@ from coordinator.core.messages.requests import (
     AbortTransaction,
     AdoptSnapshot,
     Advance,
+    AwaitLoad,
     Begin,
     BeginStatement,
     BeginSubscription,
@@ -114,11 +116,14 @@ from coordinator.core.predicates import ReadPredicate
 from coordinator.core.short_writes.by_key import WriteByKey
 from coordinator.core.sources.effects import (
     AcknowledgeSource,
+    CopyTables,
     PrepareBatch,
     PullSource,
+    ReleaseUpstream,
     StartSource,
     StopSource,
 )
+from coordinator.core.views.left_views import LeftView
 from coordinator.driver.advance_timeline import check_advance
 from coordinator.driver.change_streams import ChangeStream, SubscriptionWakers
 from coordinator.driver.commit_effects import CommitEffects
@@ -295,7 +300,15 @@ class Driver:
                 self._subscribers.wake(effect.subscriptions)
             case StopSubscribers():
                 self._subscribers.stop(effect.subscriptions)
-            case StartSource() | PullSource() | PrepareBatch() | AcknowledgeSource() | StopSource():
+            case (
+                StartSource()
+                | CopyTables()
+                | PullSource()
+                | PrepareBatch()
+                | AcknowledgeSource()
+                | StopSource()
+                | ReleaseUpstream()
+            ):
                 assert self._feeding is not None, "a core with sources has readers"
                 self._spawn(self._feeding.run(effect))
             case _:
@@ -538,6 +551,14 @@ class Driver:
         if self._over or not self._leadership.is_certain:
             return None
         return self._core.newest_view(table)
+
+    def left_view(self, oid: int) -> LeftView | None:
+        """See Coordination."""
+        return None if self._over else self._core.left_view(oid)
+
+    async def await_load(self, source: int) -> None:
+        """See Coordination."""
+        await self._request(lambda request: AwaitLoad(request, source), LoadAwaited)
 
     def observe(self) -> Sequence[ObservedTimeline]:
         """See Coordination."""

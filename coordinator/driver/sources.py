@@ -1,22 +1,24 @@
 """Run the effects of sources with the readers of their upstreams.
 
-    StartSource ─▶ a reader of `make_reader` ─▶ PullSource ─▶ SourceBatch ─▶ PrepareBatch ─▶ rows
+    StartSource ─▶ a reader of `upstreams`  ─▶ [CopyTables ─▶ all rows]
+                                             ─▶ PullSource ─▶ SourceBatch ─▶ PrepareBatch ─▶ rows
 
 A reader belongs to one attempt of its source; the core drops the completions of older ones (F1 of
 `core/sources`). Failures of a reader are values for the core. Anything else that a reader raises is
 a bug, and stalls its source alone (F10).
 
-The one place that knows which kinds of upstream there are is `UPSTREAM_READERS`.
+The one place that knows which kinds of upstream there are is `upstreams.py`.
 """
 
+import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol, assert_never
 
 import pyarrow as pa
 
-from compute.reference.arrow import BatchMaker
+from compute.access.key_index import KeyIndex
 from coordinator.core.sources.completions import (
     BatchPrepared,
     SourceAcknowledged,
@@ -24,57 +26,71 @@ from coordinator.core.sources.completions import (
     SourceMessage,
     SourcePulled,
     SourceStarted,
+    TablesCopied,
+    UpstreamReleased,
 )
 from coordinator.core.sources.effects import (
     AcknowledgeSource,
+    CopyTables,
     PrepareBatch,
     PullSource,
+    ReleaseUpstream,
     SourceEffect,
     StartSource,
     StopSource,
 )
-from ingest.generator import GeneratorOptions, GeneratorReader
+from coordinator.core.sources.records import Leftover
+from coordinator.driver.fed_rows import FedRows, RowSpool
+from coordinator.driver.maintenance_effects import RunBlocking, in_thread
 from ingest.reader import (
-    UNCHANGED,
-    ChangeKind,
+    BadRecord,
     ReaderFailure,
     ReadLimits,
     SourceProgress,
     SourceReader,
-    UpstreamChange,
     UpstreamColumn,
     UpstreamTable,
 )
 from sql.catalog.catalog import Table
-from sql.catalog.objects import SourceDefinition
-from sql.catalog.sources import GENERATOR
-from sql.types.sql_type import Value
+from sql.catalog.objects import ConnectionDefinition, SourceDefinition
+from sql.catalog.sources import upstream_columns
 from storage.batch import WriteBatch
-from storage.types import ShardId
+from storage.known_rows import OldRows
+from storage.types import ShardId, Timestamp
 
 log = logging.getLogger("meridian.sources")
+
+_NO_WRITE: Final = WriteBatch()
 
 WAIT_MS: Final = 1_000
 """For what comes next. Larger: an idle source wakes the loop less often."""
 
 
-class MakeReader(Protocol):
-    """Makes the reader of a source; nothing is connected yet."""
+class SourceReaders(Protocol):
+    """Makes readers of upstreams."""
 
-    def __call__(self, source: SourceDefinition) -> SourceReader:
-        """A reader that nobody has used."""
+    async def reader(
+        self, source: SourceDefinition, connection: ConnectionDefinition | None
+    ) -> SourceReader:
+        """A reader that nobody has used; nothing is connected yet. Raises ReaderFailure."""
+        ...
+
+    async def release(
+        self, source: SourceDefinition, connection: ConnectionDefinition | None
+    ) -> None:
+        """Remove all that stands upstream for a source, or raise ReaderFailure."""
         ...
 
 
-UPSTREAM_READERS: Final[Mapping[str, MakeReader]] = {
-    GENERATOR: lambda source: GeneratorReader(GeneratorOptions.of(dict(source.options))),
-}
-"""By the kind of upstream."""
+@dataclass(frozen=True, slots=True)
+class SourceGround:
+    """What sources need of their server. Without an index and a spool only rows that come can be
+    taken in.
+    """
 
-
-def make_reader(source: SourceDefinition) -> SourceReader:
-    """The reader of a source."""
-    return UPSTREAM_READERS[source.connector](source)
+    readers: SourceReaders
+    index: KeyIndex | None = None
+    spool: RowSpool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,26 +98,44 @@ class _Open:
     attempt: int
     source: SourceDefinition
     reader: SourceReader
+    begins: SourceProgress | None = None
+    """What a new source has told: where its copy is."""
 
 
 class SourceEffects:
-    """See the module. `schema_of`: of the shard of a table."""
+    """See the module. `schema_of`: of the shard of a table. `leading`: raises if another
+    coordinator has taken over.
+    """
 
-    def __init__(self, make: MakeReader, schema_of: Callable[[Table], pa.Schema]) -> None:
-        self._make = make
-        self._schema_of = schema_of
+    def __init__(
+        self,
+        ground: SourceGround,
+        schema_of: Callable[[Table], pa.Schema],
+        forget_leftover: Callable[[str], Awaitable[None]],
+        leading: Callable[[], Awaitable[None]],
+        run_blocking: RunBlocking = in_thread,
+    ) -> None:
+        self._readers = ground.readers
+        self._forget_leftover = forget_leftover
+        self._leading = leading
+        self._changing: dict[str, asyncio.Lock] = {}
+        self._rows = FedRows(ground.index, ground.spool, schema_of, run_blocking)
         self._open: dict[int, _Open] = {}
 
-    async def run(self, effect: SourceEffect) -> SourceMessage | None:
+    async def run(self, effect: SourceEffect) -> SourceMessage | UpstreamReleased | None:
         """Run an effect; its completion, if it has one."""
         match effect:
             case StopSource():
                 await self._stop(effect)
                 return None
+            case ReleaseUpstream():
+                return await self._release(effect.leftover)
             case AcknowledgeSource():
                 return await self._acknowledge(effect)
             case StartSource(source=source, attempt=attempt):
                 return await self._watched(source.oid, attempt, self._start(effect))
+            case CopyTables(source=source, attempt=attempt):
+                return await self._watched(source.oid, attempt, self._copy(effect))
             case PullSource(source=oid, attempt=attempt):
                 return await self._watched(oid, attempt, self._pull(effect))
             case PrepareBatch(source=source, attempt=attempt):
@@ -133,20 +167,57 @@ class SourceEffects:
         earlier = self._open.pop(source.oid, None)
         if earlier is not None:
             await self._close(earlier)
-        reader = self._make(source)
+        reader = await self._readers.reader(source, effect.connection)
         self._open[source.oid] = _Open(effect.attempt, source, reader)
-        tables = [_upstream_table(table) for table in _fed_rows(effect.tables)]
+        tables = [_upstream_table(source, table) for table in _fed_rows(effect.tables)]
         if effect.record is None:
-            made = await reader.prepare(tables)
-            async for part in reader.snapshot():
-                what = f"rows of {part.reference} before the first change"
-                raise ReaderFailure("0A000", what, broken=True)
-            # Nothing is read before the core has committed this position.
-            identity = await reader.start(SourceProgress(made.position, made.identity), tables)
-            return SourceStarted(source.oid, effect.attempt, made.position, identity)
+            async with self._changes(source):
+                # Whoever was deposed would remove what its successor has made.
+                await self._leading()
+                made = await reader.prepare(tables)
+            self._open[source.oid] = _Open(effect.attempt, source, reader, made)
+            return SourceStarted(source.oid, effect.attempt, made.position, made.identity)
         progress = SourceProgress(effect.record.position, effect.record.identity)
         identity = await reader.start(progress, tables)
         return SourceStarted(source.oid, effect.attempt, progress.position, identity)
+
+    async def _copy(self, effect: CopyTables) -> SourceMessage:
+        oid, attempt = effect.source.oid, effect.attempt
+        reader = self._reader(oid, attempt)
+        begins = self._open[oid].begins
+        assert begins is not None, "a source is started before it is copied"
+        fed = _fed_rows(effect.tables)
+        taking = {reference_of(table): self._rows.snapshot_of(table) for table in fed}
+        errors: list[BadRecord] = []
+        try:
+            async for part in reader.snapshot():
+                await taking[part.reference].take(part.rows)
+                errors += part.errors
+            writes = {
+                ShardId(table.shard): await taking[reference_of(table)].finish() for table in fed
+            }
+        except BaseException:
+            for one in taking.values():
+                await one.discard()
+            raise
+        # Nothing is read before the core has committed this position.
+        progress = SourceProgress(begins.position, begins.identity)
+        identity = await reader.start(
+            progress, [_upstream_table(effect.source, one) for one in fed]
+        )
+        writes = {shard: batch for shard, batch in writes.items() if batch.new_rows}
+        writes |= self._errors(effect.tables, errors, effect.began)
+        return TablesCopied(oid, attempt, begins.position, identity, writes, len(errors))
+
+    def _errors(
+        self, tables: Sequence[Table], errors: Sequence[BadRecord], now: Timestamp
+    ) -> Mapping[ShardId, WriteBatch]:
+        """The rows of the table of errors."""
+        if not errors:
+            return {}
+        table = next(one for one in tables if one.feed is not None and not one.feed.reference)
+        names = {reference_of(one): one.name for one in _fed_rows(tables)}
+        return {ShardId(table.shard): self._rows.errors_of(table, errors, names, now)}
 
     async def _pull(self, effect: PullSource) -> SourceMessage:
         reader = self._reader(effect.source, effect.attempt)
@@ -155,18 +226,22 @@ class SourceEffects:
 
     async def _prepare(self, effect: PrepareBatch) -> SourceMessage:
         batch, writes = effect.batch, dict[ShardId, WriteBatch]()
-        if batch.errors:
-            raise ReaderFailure("0A000", "records that no column can take", broken=True)
+        replaced: dict[ShardId, Sequence[OldRows]] = {}
+        errors = list(batch.errors)
         for table in _fed_rows(effect.tables):
-            assert table.feed is not None, "it is fed"
-            changes = batch.changes.get(table.feed.reference, ())
+            changes = batch.changes.get(reference_of(table), ())
             if changes:
-                rows = _inserted(table, changes)
-                maker = BatchMaker([c.type for c in table.columns], self._schema_of(table))
-                writes[ShardId(table.shard)] = WriteBatch(
-                    pa.Table.from_batches([maker.batch(rows)])
-                )
-        return BatchPrepared(effect.source.oid, effect.attempt, batch.upto, writes)
+                shard = ShardId(table.shard)
+                view = effect.views.get(shard)
+                done = await self._rows.write_of(table, changes, view, {**batch.upto})
+                if done.batch != _NO_WRITE:
+                    writes[shard] = done.batch
+                replaced[shard] = done.old
+                errors += done.errors
+        writes |= self._errors(effect.tables, errors, effect.began)
+        return BatchPrepared(
+            effect.source.oid, effect.attempt, batch.upto, writes, len(errors), replaced
+        )
 
     async def _acknowledge(self, effect: AcknowledgeSource) -> SourceMessage:
         known = self._open.get(effect.source)
@@ -188,14 +263,26 @@ class SourceEffects:
 
     async def _stop(self, effect: StopSource) -> None:
         known = self._open.pop(effect.source, None)
-        if known is None:
-            return
-        await self._close(known)
-        if effect.released:
-            try:
-                await known.reader.release()
-            except Exception as error:
-                log.warning("source %s: not released: %s", known.source.name, error)
+        if known is not None:
+            await self._close(known)
+
+    def _changes(self, source: SourceDefinition) -> asyncio.Lock:
+        """Held by whoever changes what stands upstream: first come, first served, so that nothing
+        is made after it was released (F8).
+        """
+        return self._changing.setdefault(source.feed_id, asyncio.Lock())
+
+    async def _release(self, leftover: Leftover) -> UpstreamReleased:
+        source = leftover.source
+        try:
+            async with self._changes(source):
+                await self._leading()
+                await self._readers.release(source, leftover.connection)
+                await self._forget_leftover(leftover.name)
+        except Exception as error:
+            log.warning("source %s: not released: %s", source.name, error)
+            return UpstreamReleased(leftover.name, done=False)
+        return UpstreamReleased(leftover.name, done=True)
 
     async def _close(self, known: _Open) -> None:
         self._open.pop(known.source.oid, None)
@@ -210,19 +297,16 @@ def _fed_rows(tables: Sequence[Table]) -> list[Table]:
     return [table for table in tables if table.feed is not None and table.feed.reference]
 
 
-def _upstream_table(table: Table) -> UpstreamTable:
+def reference_of(table: Table) -> str:
+    """The name of a fed table upstream."""
     assert table.feed is not None, "it is fed"
-    columns = [UpstreamColumn(c.name, c.type, c.not_null) for c in table.columns]
-    return UpstreamTable(table.feed.reference, tuple(columns))
+    return table.feed.reference
 
 
-def _inserted(table: Table, changes: Sequence[UpstreamChange]) -> list[tuple[Value, ...]]:
-    """The rows of changes that are all new rows. Raises ReaderFailure for others."""
-    rows: list[tuple[Value, ...]] = []
-    for change in changes:
-        if change.kind is not ChangeKind.INSERT or change.new is None:
-            what = f"{change.kind.value} upstream of a row of {table.name}"
-            raise ReaderFailure("0A000", f"{what} is not supported", broken=True)
-        rows.append(tuple([value for value in change.new if value is not UNCHANGED]))
-        assert len(rows[-1]) == len(table.columns), "a new row has all its values"
-    return rows
+def _upstream_table(source: SourceDefinition, table: Table) -> UpstreamTable:
+    assert table.feed is not None, "it is fed"
+    names = zip(upstream_columns(table), table.columns, strict=True)
+    columns = [UpstreamColumn(name, c.type, c.not_null) for name, c in names]
+    stops = dict(source.options).get("schema_changes") == "stop"
+    only = table.feed.seen if stops else ()
+    return UpstreamTable(reference_of(table), tuple(columns), table.feed.key, only=only)

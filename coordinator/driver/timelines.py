@@ -34,6 +34,7 @@ from coordinator.core.observation import ObservedTimeline, TimestampExplained
 from coordinator.core.predicates import ReadPredicate
 from coordinator.core.short_writes.by_key import WriteByKey
 from coordinator.core.snapshots import too_stale
+from coordinator.core.views.left_views import LeftView
 from coordinator.driver.change_streams import ChangeStream
 from coordinator.driver.coordination import NOTHING_SKIPPED, LockBlocks, RequestRefused
 from coordinator.driver.driver import Driver
@@ -331,6 +332,14 @@ class Timelines:
         if self._opening or table.timeline != SYSTEM:
             return None
         return self._system.newest_view(table)
+
+    def left_view(self, oid: int) -> LeftView | None:
+        """See Coordination."""
+        return self._system.left_view(oid)
+
+    async def await_load(self, source: int) -> None:
+        """See Coordination."""
+        await self._system.await_load(source)
 
     def observe(self) -> Sequence[ObservedTimeline]:
         """See Coordination."""

@@ -32,9 +32,11 @@ from compute.reference.expressions import Row
 from compute.reference.support import RowsAllowed
 from coordinator.core.locking.modes import LockMode
 from coordinator.driver.coordination import Coordination
+from coordinator.driver.upstreams import Upstreams
 from coordinator.execution.change_streams.shared_steps import SharedSteps
 from coordinator.execution.read_predicates import read_predicates
 from coordinator.execution.reg_names import OidNaming
+from coordinator.execution.sources.shown import connection_rows
 from coordinator.execution.views.attempts import CatchUpLog
 from coordinator.execution.views.shown import view_rows
 from coordinator.large_work import aside_if
@@ -51,9 +53,11 @@ from coordinator.statistics.server_statistics import ObservedStatistics, ServerS
 from coordinator.transaction.following import ChangeReader
 from coordinator.transaction.transaction import SessionTransaction
 from coordinator.variables.variables import Variables
+from ingest.secrets import SecretRules
 from sql.binder.state import BindContext, Binding
 from sql.catalog.catalog import Catalog, NameDependency, Table
 from sql.catalog.meridian_schema import (
+    CONNECTIONS,
     MATERIALIZED_VIEWS,
     STATEMENT_VIEWS,
     is_server_state,
@@ -238,6 +242,8 @@ class Services:
     catch_up: CatchUpLog = field(default_factory=CatchUpLog)
     sessions: Sessions | None = None
     """None before the server accepts connections."""
+    upstreams: Upstreams = field(default_factory=lambda: Upstreams(SecretRules()))
+    """By which sources look at other systems before they are made."""
 
 
 @dataclass(slots=True)
@@ -390,6 +396,8 @@ class Execution:
             if table.oid == MATERIALIZED_VIEWS.oid:
                 newest = coordination.newest_catalog
                 return rows_as_view(table, [*view_rows(newest, self.services.catch_up)])
+            if table.oid == CONNECTIONS.oid:
+                return rows_as_view(table, [*connection_rows(context)])
             if is_system_catalog(table):
                 return catalog_view(table, context, cache, points.get(table.oid))
             return relation_view(table, observed)

@@ -22,8 +22,8 @@ from coordinator.execution.locking_queries import run_locking_parts
 from coordinator.execution.run_plan import run_plan
 from coordinator.execution.sequence_calls import evaluate_row_calls
 from coordinator.execution.spill import write_rows
-from coordinator.execution.truncate import all_rows
 from coordinator.execution.views.attach import attach_view
+from coordinator.execution.views.refresh_by_changes import depended_rows, refresh_by_changes
 from coordinator.pgwire.messages import Severity
 from coordinator.streams import closing_batches
 from sql.binder.stored.unique_indexes import unique_indexes_of
@@ -32,7 +32,7 @@ from sql.errors import SqlError
 from sql.plan.nodes import Plan
 from sql.statements.bound import CreateTable, CreateTableAs, RefreshMaterializedView, RowCalls
 from sql.statements.locking import LockingQuery
-from storage.batch import ShardView
+from storage.batch import all_rows
 
 TAG = "CREATE TABLE AS"
 VIEW_TAG = "CREATE MATERIALIZED VIEW"
@@ -75,7 +75,9 @@ async def execute_refresh(
     """Replace the rows of a materialized view by those that its query has now (F1, F2)."""
     execution.transaction.check_writable(tag)
     before, after = statement.table, statement.after
-    old = await _old_rows(execution, before)
+    if await refresh_by_changes(execution, statement):
+        return Done(tag)
+    old = await depended_rows(execution, before)
     if statement.difference is not None and not await _differs(execution, statement):
         # They are there already, and are those of the query: only that is to be said.
         if before.oid not in execution.catalog().exact_views:
@@ -120,15 +122,6 @@ async def _differs(execution: Execution, statement: RefreshMaterializedView) -> 
     told = f'materialized view "{view.name}": {rows} from those of its query'
     execution.notice(SqlError("00000", told), Severity.NOTICE)
     return count > 0
-
-
-async def _old_rows(execution: Execution, table: Table) -> ShardView:
-    """All rows of the view, on which the transaction depends (F2)."""
-    ts = await execution.transaction.timestamp([table])
-    (view,) = await execution.services.coordination.scan(
-        execution.transaction.id, ts, [table], (), frozenset({table.oid})
-    )
-    return view
 
 
 class _Filling:

@@ -70,7 +70,7 @@ from sql.statements.ddl import (
     Redefinition,
 )
 from sql.statements.runtime_parameters import RowDefault
-from sql.statements.sources import CreateFedTables, CreateSource
+from sql.statements.sources import CreateFedTables, CreateSource, CreateUpstreamTables
 from sql.statements.timelines import (
     AdvanceReadHold,
     AdvanceTimeline,
@@ -210,7 +210,7 @@ async def _changes(execution: Execution, statement: Definition) -> list[CatalogC
         case CreateFedTables(exists=str(name)):
             _skipping(execution, "42P07", f'relation "{name}" already exists')
             return []
-        case CreateSource() | CreateFedTables():
+        case CreateSource() | CreateFedTables() | CreateUpstreamTables():
             return await created_by_source(execution, statement)
         case CreateTimeline() | DropTimeline():
             return await _timelines(execution, statement)

@@ -37,6 +37,11 @@ from coordinator.execution.query import query_inputs, run_query
 from coordinator.execution.read_predicates import read_predicates
 from coordinator.execution.sequence_calls import evaluate_row_calls
 from coordinator.execution.settings import text_table
+from coordinator.execution.views.program_notes import (
+    explained_program,
+    program_lines,
+    program_properties,
+)
 from coordinator.hidden_secrets import without_secrets
 from coordinator.variables.table import DEFAULT_ENGINE
 from sql.catalog.catalog import Table
@@ -80,6 +85,7 @@ class _Explaining:
         self._options = statement.options
         self._views = statement.views
         self._as_of = as_of
+        self._program = explained_program(statement.statement)
         self._choice: EngineChoice | None = None
         self._sql: str | None = None
         self._inputs: dict[RelationId, ShardView] = {}
@@ -205,6 +211,8 @@ class _Explaining:
             lines.append(f"Engine SQL: {self._sql}")
         lines += [f"Reads {name}: {what}" for name, what in self._reads()]
         lines += [f"Materialized View: {way}" for way in self._views]
+        if self._program is not None:
+            lines += program_lines(self._program)
         if self._choice is not None:
             lines.append(f"Engine: {self._choice.text}")
         settings = self._settings()
@@ -231,6 +239,8 @@ class _Explaining:
             found["Reads"] = dict(reads)
         if self._views:
             found["Materialized Views"] = [*self._views]
+        if self._program is not None:
+            found["Maintenance"] = program_properties(self._program)
         if self._options.settings:
             found["Settings"] = self._settings()
         if self._options.summary:

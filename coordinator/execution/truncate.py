@@ -6,8 +6,6 @@ INVARIANTS
       does not refer to a deleted row.
 """
 
-from pyroaring import BitMap64
-
 from coordinator.execution.context import Done, Execution
 from coordinator.execution.ddl import execute_definition
 from coordinator.execution.dml.deferred_constraints import check_no_pending_checks
@@ -15,8 +13,7 @@ from coordinator.execution.spill import buffer_rows, spill_if_large
 from coordinator.pgwire.messages import Severity
 from sql.errors import SqlError
 from sql.statements.bound import Truncate
-from storage.batch import ShardView, WriteBatch
-from storage.types import Source
+from storage.batch import WriteBatch, all_rows
 
 
 async def execute_truncate(execution: Execution, statement: Truncate, tag: str) -> Done:
@@ -40,19 +37,3 @@ async def execute_truncate(execution: Execution, statement: Truncate, tag: str) 
     if statement.restarted is not None:
         await execute_definition(execution, statement.restarted, tag)
     return Done(tag)
-
-
-def all_rows(view: ShardView) -> dict[Source, BitMap64]:
-    """The names of all rows of a view, without a look at one."""
-    deletes: dict[Source, BitMap64] = {}
-    for part in view.files:
-        deletes[part.file.name] = _range(part.row_limit) - part.deleted
-    for piece in view.inline:
-        deletes[piece.source] = _range(piece.rows.num_rows) - piece.deleted
-    return deletes
-
-
-def _range(count: int) -> BitMap64:
-    rows = BitMap64()
-    rows.add_range(0, count)
-    return rows

@@ -38,7 +38,7 @@ from sql.statements.bound import (
 from sql.statements.ddl import ChangeObjects, ChangePrivileges, CreateObject, CreateSequence
 from sql.statements.locking import LockTables
 from sql.statements.maintenance import MaintenanceStatement
-from sql.statements.sources import CreateFedTables, CreateSource
+from sql.statements.sources import CreateFedTables, CreateSource, CreateUpstreamTables
 from sql.statements.timelines import (
     AdvanceReadHold,
     AdvanceTimeline,
@@ -84,7 +84,7 @@ async def execute_utility(
             | CreateTimeline() | DropTimeline() | CreateReadHold() | AdvanceReadHold()
             | DropReadHold()
             | CreateSequence() | CreateObject() | ChangeObjects() | ChangePrivileges()
-            | CreateSource() | CreateFedTables()
+            | CreateSource() | CreateFedTables() | CreateUpstreamTables()
         ) as definition:  # fmt: skip
             return await execute_definition(execution, definition, tag)
         case AdvanceTimeline() as advance:

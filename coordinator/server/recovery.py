@@ -30,6 +30,7 @@ from coordinator.core.messages.catalog_changes import CatalogChange, PutTable, R
 from coordinator.core.notifications.queue import NotificationQueue
 from coordinator.core.read_holds import ReadHolds
 from coordinator.core.settings import CoreSettings
+from coordinator.core.sources.leftovers import LEFTOVER_RECORDS, decode_leftovers
 from coordinator.core.sources.records import SOURCE_RECORDS, decode_source_records
 from coordinator.core.state import RecoveredState
 from coordinator.driver.commit_effects import ORACLE, SYSTEM
@@ -43,10 +44,12 @@ from coordinator.driver.maintenance_effects import (
     in_thread,
 )
 from coordinator.driver.notifications import SessionNotifications
-from coordinator.driver.sources import MakeReader, SourceEffects, make_reader
+from coordinator.driver.sources import SourceEffects, SourceGround
 from coordinator.driver.timelines import Timelines
+from coordinator.driver.upstreams import Upstreams
 from coordinator.server.load_shards import ShardLoader, ShardToLoad
 from coordinator.server_counters import ServerCounters
+from ingest.secrets import SecretRules
 from sql.catalog.acl import FIRST_OID
 from sql.catalog.catalog import SYSTEM_TIMELINE, Catalog, Table, Timeline
 from storage.batch import WriteBatch
@@ -55,7 +58,7 @@ from storage.delta.schema import reported_definition
 from storage.errors import Corrupt, NotFound
 from storage.object_store import ObjectStore
 from storage.shard import TICKS_PER_MS, Definition, Fence, ShardState
-from storage.stash import FORMAT, Stash
+from storage.stash import FORMAT, Delete, Stash
 from storage.stash_part import StashPart
 from storage.txns import Recovered as Found
 from storage.txns import TxnsShard
@@ -138,10 +141,9 @@ class TimelineComponents:
     schema_of: SchemaOf
     epoch: Epoch
     notifications: SessionNotifications
+    sources: SourceGround
     run_blocking: RunBlocking = in_thread
     counters: ServerCounters = field(default_factory=ServerCounters)
-    readers: MakeReader = make_reader
-    """Of the upstreams of sources."""
     waits: WaitGraph = field(default_factory=WaitGraph)
     """Who waits for whose locks, over all timelines."""
 
@@ -155,7 +157,7 @@ async def recover_timelines(
     *,
     run_blocking: RunBlocking = in_thread,
     counters: ServerCounters | None = None,
-    readers: MakeReader = make_reader,
+    sources: SourceGround | None = None,
 ) -> Timelines:
     """Take over and build the drivers of all timelines. Raises Corrupt (U5)."""
     await _check_belongs_together(stash, store)
@@ -163,8 +165,9 @@ async def recover_timelines(
     # Whoever listened to the process before is gone with it.
     notifications = SessionNotifications(NotificationQueue(settings.notification_bytes_max))
     ground = TimelineComponents(
-        stash, store, clock, settings, schema_of, epoch, notifications, run_blocking,
-        counters or ServerCounters(), readers,
+        stash, store, clock, settings, schema_of, epoch, notifications,
+        sources or SourceGround(Upstreams(SecretRules())), run_blocking,
+        counters or ServerCounters(),
     )  # fmt: skip
     async with _leading(stash, epoch):
         history = decode_changes(await stash.scan(COLLECTION))
@@ -263,6 +266,7 @@ async def _recover_timeline(
         registered=frozenset(found.shards),
         dropped=dropped,
         sources=decode_source_records(await ground.stash.scan(SOURCE_RECORDS)),
+        leftovers=decode_leftovers(await ground.stash.scan(LEFTOVER_RECORDS)),
     )
     return _driver(ground, recovered, txns, now)
 
@@ -288,8 +292,18 @@ def _driver(
         run_blocking=ground.run_blocking,
         notifications=ground.notifications,
         counters=ground.counters,
-        feeding=SourceEffects(ground.readers, ground.schema_of),
+        feeding=SourceEffects(
+            ground.sources,
+            ground.schema_of,
+            partial(_forget_leftover, ground),
+            partial(ground.stash.confirm, ground.epoch),
+            ground.run_blocking,
+        ),
     )
+
+
+async def _forget_leftover(ground: TimelineComponents, name: str) -> None:
+    await ground.stash.transact(ground.epoch, [Delete(LEFTOVER_RECORDS, name)])
 
 
 def timeline_stash(stash: Stash, timeline: Timeline) -> Stash:

@@ -32,7 +32,7 @@ from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from types import FrameType
-from typing import Final, TypeVar
+from typing import Final, NoReturn, TypeVar
 
 import pyarrow as pa
 import uvloop
@@ -43,7 +43,9 @@ from compute.arrow import table_schema
 from compute.executor import EngineUnavailable
 from coordinator.config import Settings, SettingsError
 from coordinator.core.settings import CoreSettings
+from coordinator.driver.sources import SourceGround
 from coordinator.driver.timelines import Timelines
+from coordinator.driver.upstreams import Upstreams
 from coordinator.execution.context import ExecutionLimits, Services
 from coordinator.execution.in_process import ReferenceInProcess
 from coordinator.execution.parquet_spooler import ParquetSpooler
@@ -65,10 +67,12 @@ from coordinator.server.recovery import recover_timelines
 from coordinator.server.server import Server
 from coordinator.server.watchdog import Watchdog
 from coordinator.session.temporary_tables import drop_leftover_temporaries
+from ingest.secrets import SecretRules
 from sql.catalog.catalog import Table
 from sql.plan.depth import RECURSION_MAX
 from storage.clock import BootClock, Clock, DoubtingClock, SystemClock
 from storage.errors import Fenced, StorageError
+from storage.types import ShardId
 
 log = logging.getLogger("meridian.serving")
 
@@ -146,8 +150,20 @@ class _Signals:
             self.starting.cancel()
 
 
-def serve(settings: Settings, ports: Sequence[socket.socket]) -> int:
-    """Serve at the ports, which are taken, until a signal; the exit code."""
+def serve(settings: Settings, ports: Sequence[socket.socket]) -> NoReturn:
+    """Serve at the ports, which are taken, until a signal; then the process ends.
+
+    What there is to close is closed. The interpreter's own end would free memory and join threads
+    of libraries, for as long as their last calls take (U4).
+    """
+    exit_code = _serve_to_the_end(settings, ports)
+    logging.shutdown()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(exit_code)
+
+
+def _serve_to_the_end(settings: Settings, ports: Sequence[socket.socket]) -> int:
     from coordinator.exit_line import report_failure
 
     # The JVM and libraries make files too: all of them are for the owner only.
@@ -216,12 +232,13 @@ async def _recover_and_run(
         await server.bind_socket()
         with answering_doctor(settings, storage.directory.root, observer):
             clock = DoubtingClock(SystemClock(), BootClock(), int(settings.clock_jump_max_s * 1e6))
+            parts = row_access(settings, storage)
             timelines = await recover_timelines(
                 storage.stash, storage.store, clock, CoreSettings(), schema_of,
-                counters=server.counters,
+                counters=server.counters, sources=parts.for_sources(),
             )  # fmt: skip
             await storage.taken_over()
-            services = build_services(settings, storage, timelines, clock)
+            services = build_services(settings, storage, timelines, clock, parts)
             return await _run(server, services, timelines, storage, observer, signals)
     finally:
         observer.health.state = HealthState.STOPPING
@@ -229,8 +246,38 @@ async def _recover_and_run(
         await storage.close()
 
 
+@dataclass(frozen=True, slots=True)
+class RowAccess:
+    """What finds rows of tables, and takes many of them: of sessions and of sources."""
+
+    key_index: KeyIndex
+    spool: Callable[[ShardId, pa.Schema], ParquetSpooler]
+
+    upstreams: Upstreams
+
+    def for_sources(self) -> SourceGround:
+        """As sources need it."""
+        return SourceGround(self.upstreams, self.key_index, self.spool)
+
+
+def row_access(settings: Settings, storage: Storage) -> RowAccess:
+    """Over the files of the warehouse."""
+    row_groups = RowGroupCache(lambda shard, file: storage.store.local_path(f"{shard}/{file.name}"))
+    index = KeyIndex(
+        partial(read_columns, storage.store),
+        row_groups.read,
+        row_groups.is_warm,
+        row_groups.warm_row,
+    )
+    return RowAccess(
+        index,
+        lambda shard, schema: ParquetSpooler(storage.store, shard, schema),
+        Upstreams(secret_rules(settings)),
+    )
+
+
 def build_services(
-    settings: Settings, storage: Storage, timelines: Timelines, clock: Clock
+    settings: Settings, storage: Storage, timelines: Timelines, clock: Clock, parts: RowAccess
 ) -> Services:
     """The services that all sessions share."""
     limits = ExecutionLimits(
@@ -244,24 +291,30 @@ def build_services(
         local_held_bytes_max=(settings.local_memory_mb << 20) + settings.local_spill_bytes_max,
     )
     engines = open_engines(settings, storage)
-    row_groups = RowGroupCache(lambda shard, file: storage.store.local_path(f"{shard}/{file.name}"))
     return Services(
         coordination=timelines,
         clock=clock,
         engine=engines.main,
         in_process=ReferenceInProcess(),
-        spool=lambda shard, schema: ParquetSpooler(storage.store, shard, schema),
+        spool=parts.spool,
         plans=PlanCache(entries_max=settings.plan_cache_entries),
-        key_index=KeyIndex(
-            partial(read_columns, storage.store),
-            row_groups.read,
-            row_groups.is_warm,
-            row_groups.warm_row,
-        ),
+        key_index=parts.key_index,
         limits=limits,
         local=engines.local,
         has_warm_engine=engines.has_warm_engine,
+        upstreams=parts.upstreams,
     )
+
+
+def secret_rules(settings: Settings) -> SecretRules:
+    """Which secrets connections may read, and where they may go."""
+    return SecretRules(
+        _listed(settings.secret_names), settings.secret_files_dir, _listed(settings.source_hosts)
+    )
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    return tuple([part.strip() for part in text.split(",") if part.strip()])
 
 
 def _tune_interpreter() -> None:

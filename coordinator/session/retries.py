@@ -9,8 +9,11 @@ from collections import Counter
 from collections.abc import Callable
 from typing import TypeAlias
 
+from coordinator.core.messages.replies import RefusedReason
+from coordinator.driver.coordination import Coordination, RequestRefused
 from coordinator.execution.modify import tables_read_and_written
 from coordinator.pgwire.messages import Severity
+from coordinator.transaction.transaction import SessionTransaction
 from sql.catalog.catalog import Catalog, Table
 from sql.catalog.foreign_keys import foreign_key_closure
 from sql.catalog.meridian_schema import is_server_state
@@ -43,6 +46,20 @@ def contended_tables(bound: BoundStatement | None, catalog: Catalog) -> tuple[Ta
             return tuple([change.before for change in bound.tables])
         case _:
             return ()
+
+
+async def has_awaited_load(
+    coordination: Coordination, transaction: SessionTransaction, refused: RequestRefused
+) -> bool:
+    """Wait for what was refused because it is not loaded; False: it was something else. The single
+    statement begins again, also if its source cannot load it. Waiting is no attempt.
+    """
+    if refused.reason is not RefusedReason.NOT_LOADED:
+        return False
+    transaction.heed_interrupt()
+    transaction.restart()
+    await coordination.await_load(refused.source)
+    return True
 
 
 class StatementNotices:

@@ -52,7 +52,7 @@ from coordinator.session.requests import (
     needs_catalog,
 )
 from coordinator.session.result_columns import check_promised_columns, keeps_promise
-from coordinator.session.retries import StatementNotices, contended_tables
+from coordinator.session.retries import StatementNotices, contended_tables, has_awaited_load
 from coordinator.session.statement_binder import StatementBinder
 from coordinator.session.statement_past import StatementPast
 from coordinator.session.temporary_tables import (
@@ -91,9 +91,7 @@ from sql.statements.session import (
     TransactionControl,
     Unlisten,
 )
-from sql.statements.timelines import (
-    AdvanceTimeline,
-)
+from sql.statements.timelines import AdvanceTimeline
 from sql.types.sql_type import SqlType, Value
 from storage.types import Timestamp
 
@@ -329,6 +327,8 @@ class StatementRunner:
                 self._notices.begin_again()
                 await self._transaction.wait_for(blocks)
             except RequestRefused as refused:
+                if await has_awaited_load(self._services.coordination, self._transaction, refused):
+                    continue
                 again = refused.reason in (RefusedReason.CONFLICT, RefusedReason.STALE)
                 if not again or attempts == self._services.limits.attempts_max:
                     raise

@@ -9,7 +9,7 @@ INVARIANTS
 
 from typing import Final
 
-from ingest.postgres.libpq_link import LibpqLink, quote_name, quote_text
+from ingest.postgres.libpq_link import LibpqLink, PostgresAddress, quote_name, quote_text
 from ingest.reader import ReaderFailure
 
 _OPTIONS_SINCE: Final = 150_000
@@ -88,3 +88,21 @@ async def check_slot(side: LibpqLink, slot: str) -> None:
         message = f'upstream has removed log that replication slot "{slot}" needed'
         more = f"{hint} Upstream: max_slot_wal_keep_size and idle_replication_slot_timeout."
         raise ReaderFailure("55000", message, hint=more, broken=True)
+
+
+async def release_slots(address: PostgresAddress, name: str, prefix: str, generation: int) -> None:
+    """Drop the slots of a source, up to a generation (F8): `prefix`, its number, perhaps more."""
+    side = await LibpqLink.connect(address, name)
+    try:
+        rows = await side.query(
+            "SELECT slot_name FROM pg_replication_slots "
+            f"WHERE starts_with(slot_name, {quote_text(prefix)}) "
+            "AND database = current_database()"
+        )
+        for (slot,) in rows:
+            assert slot is not None, "a slot has a name"
+            number = slot.removeprefix(prefix).partition("_")[0]
+            if number.isdecimal() and int(number) <= generation:
+                await drop_slot(side, slot)
+    finally:
+        side.close()

@@ -19,7 +19,13 @@ from ingest.postgres.pgoutput import (
     UpstreamField,
     UpstreamFields,
 )
-from ingest.postgres.upstream_types import TypeRows, fits, matching_type, type_name
+from ingest.postgres.upstream_types import (
+    TypeRows,
+    column_type_name,
+    fits,
+    matching_type,
+    type_name,
+)
 from ingest.reader import (
     UNCHANGED,
     BadRecord,
@@ -241,6 +247,8 @@ def _check_shape(table: UpstreamTable, relation: RelationMessage, types: TypeRow
                 f"{format_type(column.type)} here"
             )
             raise ReaderFailure("42804", message, hint=hint, broken=True)
+    if table.only:
+        _check_unaltered(table, relation, types)
     in_key = {column.name for column in relation.columns if column.in_key}
     full = relation.replica_identity == "f"
     if not full and (not table.key or not in_key.issuperset(table.key)):
@@ -248,6 +256,19 @@ def _check_shape(table: UpstreamTable, relation: RelationMessage, types: TypeRow
         message = f"replica identity of {table.reference} was changed upstream: it was {wanted}"
         repair = f"Upstream: ALTER TABLE {table.reference} REPLICA IDENTITY FULL."
         raise ReaderFailure("55000", message, hint=repair, broken=True)
+
+
+def _check_unaltered(table: UpstreamTable, relation: RelationMessage, types: TypeRows) -> None:
+    """Every column is as it was. Raises with `broken`."""
+    now = {
+        (column.name, column_type_name(column.type_oid, column.typmod, types))
+        for column in relation.columns
+    }
+    altered = sorted({name for name, _ in now.symmetric_difference(table.only)})
+    if altered:
+        message = f"columns of {table.reference} were changed upstream: {', '.join(altered)}"
+        hint = "ALTER SOURCE .. SET (schema_changes = 'ignore') goes on at this record."
+        raise ReaderFailure("42804", message, hint=hint, broken=True)
 
 
 def split_copy_line(line: bytes) -> list[UpstreamField]:

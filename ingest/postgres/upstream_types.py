@@ -95,6 +95,12 @@ def type_name(oid: int, typmod: int, known: TypeRows) -> str:
     return f"with oid {oid}" if row is None else row.name
 
 
+def column_type_name(oid: int, typmod: int, known: TypeRows) -> str:
+    """Of a column: the name of our type, or that of upstream's if we have none."""
+    type_ = matching_type(oid, typmod, known)
+    return type_name(oid, typmod, known) if type_ is None else format_type(type_)
+
+
 def _with_typmod(name: str, typmod: int) -> SqlType | None:
     if name.startswith("_"):
         element = _with_typmod(name[1:], typmod)

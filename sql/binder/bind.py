@@ -102,7 +102,7 @@ from sql.statements.session import (
     TransactionVerb,
     Unlisten,
 )
-from sql.statements.sources import CreateFedTables, CreateSource
+from sql.statements.sources import CreateFedTables, CreateSource, CreateUpstreamTables
 from sql.statements.timelines import (
     AdvanceReadHold,
     AdvanceTimeline,
@@ -438,7 +438,7 @@ def _tag(bound: BoundStatement) -> str:
             return _DISCARD_TAGS.get(bound.what, f"DISCARD {bound.what.upper()}")
         case AlterTable() | ChangeObjects() | ChangePrivileges() | CreateObject():
             return bound.tag
-        case CreateFedTables():
+        case CreateFedTables() | CreateUpstreamTables():
             return bound.tag
         case MaintenanceStatement():
             return bound.kind.value

@@ -12,6 +12,7 @@ from sql.binder.ddl.alter.set_schema import set_schema
 from sql.binder.ddl.alter.statement import alter_table, rename
 from sql.binder.ddl.casts import create_cast
 from sql.binder.ddl.comments import comment
+from sql.binder.ddl.connections import alter_connection, alter_named, create_connection
 from sql.binder.ddl.create import create_schema, create_table
 from sql.binder.ddl.domains import alter_domain, create_domain
 from sql.binder.ddl.drop import drop
@@ -52,8 +53,11 @@ from sql.binder.state import Binding
 from sql.parser.meridian_nodes import (
     AdvanceReadHoldNode,
     AdvanceTimelineNode,
+    AlterConnectionNode,
+    AlterNamedNode,
     AlterSourceNode,
     CopySubscribeNode,
+    CreateConnectionNode,
     CreateReadHoldNode,
     CreateSourceNode,
     CreateTableFromNode,
@@ -117,6 +121,9 @@ DEFINITION_BINDERS: Final[Mapping[type, Callable[[Binding, Node], BoundStatement
     OptimizeNode: optimize,
     SubscribeNode: subscribe,
     CopySubscribeNode: copy_subscription,
+    CreateConnectionNode: create_connection,
+    AlterConnectionNode: alter_connection,
+    AlterNamedNode: alter_named,
     CreateSourceNode: create_source,
     AlterSourceNode: alter_source,
     DropSourceNode: drop_source,

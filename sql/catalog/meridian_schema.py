@@ -102,6 +102,12 @@ MATERIALIZED_VIEWS: Final = _relation(
     tried=INT8, attached=INT8, last_error=TEXT,
 )  # fmt: skip
 
+CONNECTIONS: Final = _relation(
+    12, "connections",
+    connection_schema=TEXT, connection_name=TEXT, kind=TEXT, host=TEXT, port=INT4, database=TEXT,
+    username=TEXT, password_from=TEXT, ssl_mode=TEXT, ca_file=TEXT, owner=TEXT, comment=TEXT,
+)  # fmt: skip
+
 SYSTEM_RELATIONS: Final[Mapping[str, Table]] = {
     table.name: table
     for table in (
@@ -117,6 +123,7 @@ SYSTEM_RELATIONS: Final[Mapping[str, Table]] = {
         SOURCES,
         SOURCE_TABLES,
         MATERIALIZED_VIEWS,
+        CONNECTIONS,
     )
 }
 

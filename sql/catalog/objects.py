@@ -1,4 +1,4 @@
-"""Catalog objects besides tables: sequences, views, indexes, types and sources, as values.
+"""Catalog objects besides tables: sequences, views, indexes, types, sources .., as values.
 
 INVARIANTS
   O1  an object's oid is never given to another one; each new definition has a version one higher.
@@ -16,6 +16,7 @@ TYPE_SPACE: Final = "type"
 EXTENSION_SPACE: Final = "extension"
 STATISTICS_SPACE: Final = "statistics"
 SOURCE_SPACE: Final = "source"
+CONNECTION_SPACE: Final = "connection"
 NAME_SPACES: Final = (RELATION_SPACE, TYPE_SPACE, EXTENSION_SPACE, STATISTICS_SPACE)
 
 INT_BOUNDS: Final = {
@@ -296,12 +297,28 @@ class ExtensionDefinition(ObjectDefinition):
 
 
 @dataclass(frozen=True, slots=True)
+class ConnectionDefinition(ObjectDefinition):
+    """CREATE CONNECTION: where another system is, and who we are there. `options` name where the
+    password is (`password env`, `password file`), and never have it.
+    """
+
+    kind: ClassVar[str] = "connection"
+    space: ClassVar[str] = CONNECTION_SPACE
+
+    connector: str
+    options: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class SourceDefinition(ObjectDefinition):
     """CREATE SOURCE: one ordered feed of an upstream's records. How far it is read is not here: the
     stash has that beside the rows (F1 of `coordinator/core/sources`).
 
     `connector`: the kind of upstream, `options`: what was given for it. `feed_id`: names what is
     made upstream; no other source of any server has it. `paused`: ALTER SOURCE .. PAUSE.
+    `connection`: the oid of the connection, 0: it needs none. `generation`: of what stands
+    upstream; RESNAPSHOT begins another one. `skip`: the places of records, as JSON, that SKIP
+    RECORD leaves out.
     """
 
     kind: ClassVar[str] = "source"
@@ -311,22 +328,32 @@ class SourceDefinition(ObjectDefinition):
     options: tuple[tuple[str, str], ...] = ()
     feed_id: str = ""
     paused: bool = False
+    connection: int = 0
+    generation: int = 1
+    skip: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Feed:
     """What brings the rows of a table: the oid of its source, and the table's name upstream. An
     empty `reference`: it is the table of the source's errors.
+
+    Of a table upstream, `columns` has the names there of the table's columns, in their order;
+    empty: they are called alike. `key`: those that identify a row. `seen`: all of its columns when
+    it was looked at, with the names of their types.
     """
 
     source: int
     reference: str
+    columns: tuple[str, ...] = ()
+    key: tuple[str, ...] = ()
+    seen: tuple[tuple[str, str], ...] = ()
 
 
 UserType: TypeAlias = EnumDefinition | DomainDefinition
 CatalogObject: TypeAlias = (
     SequenceDefinition | IndexDefinition | StatisticsDefinition | ViewDefinition
-    | ExtensionDefinition | SourceDefinition | UserType
+    | ExtensionDefinition | SourceDefinition | ConnectionDefinition | UserType
 )  # fmt: skip
 
 
@@ -340,7 +367,7 @@ def relations_used_by(thing: CatalogObject) -> tuple[int, ...]:
             return (thing.table,)
         case SequenceDefinition() | ExtensionDefinition() | EnumDefinition() | DomainDefinition():
             return ()
-        case SourceDefinition():
+        case SourceDefinition() | ConnectionDefinition():
             return ()
 
 
@@ -353,6 +380,7 @@ OBJECT_CLASSES: Final[dict[str, type[CatalogObject]]] = {
     DomainDefinition.kind: DomainDefinition,
     ExtensionDefinition.kind: ExtensionDefinition,
     SourceDefinition.kind: SourceDefinition,
+    ConnectionDefinition.kind: ConnectionDefinition,
 }
 
 

@@ -25,6 +25,7 @@ from sql.catalog.catalog import Catalog, Table
 from sql.catalog.objects import (
     TYPE_SPACE,
     CatalogObject,
+    ConnectionDefinition,
     ExtensionDefinition,
     IndexDefinition,
     SequenceDefinition,
@@ -71,8 +72,8 @@ def owned_object(found: Table | CatalogObject) -> OwnedObject:
     if isinstance(found, StatisticsDefinition):
         subject = Subject("statistics", found.oid)
         return OwnedObject(subject, "statistics", found.schema, found.name)
-    if isinstance(found, SourceDefinition):
-        return OwnedObject(Subject("source", found.oid), "source", found.schema, found.name)
+    if isinstance(found, SourceDefinition | ConnectionDefinition):
+        return OwnedObject(Subject(found.kind, found.oid), found.kind, found.schema, found.name)
     kind = "sequence" if isinstance(found, SequenceDefinition) else "table"
     return OwnedObject(Subject("relation", found.oid), kind, found.schema, found.name)
 

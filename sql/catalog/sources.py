@@ -6,11 +6,12 @@ A generator's tables are known without asking anybody. `ingest/generator.py` mak
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from sql.catalog.catalog import Catalog, Column, Table
-from sql.catalog.objects import SourceDefinition
+from sql.catalog.catalog import Catalog, Column, Key, Table
+from sql.catalog.objects import ConnectionDefinition, SourceDefinition
 from sql.types.sql_type import BYTEA, INT4, INT8, JSONB, TEXT, TIMESTAMPTZ, SqlType
 
 GENERATOR: Final = "generator"
+POSTGRES: Final = "postgres"
 
 ERROR_COLUMNS: Final = (
     Column("at", TIMESTAMPTZ),
@@ -52,6 +53,16 @@ def source_by_oid(catalog: Catalog, oid: int) -> SourceDefinition | None:
     return next((found for found in sources_of(catalog) if found.oid == oid), None)
 
 
+def connections_of(catalog: Catalog) -> Iterator[ConnectionDefinition]:
+    """All connections."""
+    return (o for o in catalog.objects.values() if isinstance(o, ConnectionDefinition))
+
+
+def connection_by_oid(catalog: Catalog, oid: int) -> ConnectionDefinition | None:
+    """The connection with this oid."""
+    return next((found for found in connections_of(catalog) if found.oid == oid), None)
+
+
 def tables_of_source(catalog: Catalog, source: int) -> tuple[Table, ...]:
     """The tables that a source feeds, that of its errors among them, by oid."""
     fed = catalog.named_tables.fed.values()
@@ -59,7 +70,37 @@ def tables_of_source(catalog: Catalog, source: int) -> tuple[Table, ...]:
     return tuple(sorted(found, key=lambda table: table.oid))
 
 
+def errors_name(source: str) -> str:
+    """How the table of a source's errors is called."""
+    return f"{source}_errors"
+
+
+def errors_of_source(catalog: Catalog, source: int) -> Table:
+    """The table of a source's errors."""
+    tables = tables_of_source(catalog, source)
+    return next(table for table in tables if table.feed is not None and not table.feed.reference)
+
+
 def upstream_tables(source: SourceDefinition) -> Mapping[str, tuple[Column, ...]]:
     """The tables that can be fed, with their columns, by their names upstream."""
     assert source.connector == GENERATOR, "only a generator's tables are known"
     return GENERATOR_TABLES[dict(source.options)["kind"]]
+
+
+def upstream_columns(table: Table) -> tuple[str, ...]:
+    """The names upstream of the columns of a fed table."""
+    assert table.feed is not None, "it is fed"
+    return table.feed.columns or tuple([column.name for column in table.columns])
+
+
+def feed_key(table: Table) -> Key | None:
+    """The key by which the source of a table knows its rows; None: by all their values."""
+    assert table.feed is not None, "it is fed"
+    names = upstream_columns(table)
+    ordinals = tuple([names.index(name) for name in table.feed.key])
+    return Key(f"{table.name}_pkey", ordinals, primary=True) if ordinals else None
+
+
+def has_snapshot(source: SourceDefinition) -> bool:
+    """Whether rows were there before the source began: its tables have to be loaded first."""
+    return source.connector != GENERATOR

@@ -167,48 +167,91 @@ class ArgumentNode:
 
 @dataclass(frozen=True, slots=True)
 class SourceOption:
-    """An option of a source, and its offset from 1."""
+    """An option of a source or connection, and its offset from 1."""
 
     name: str
-    value: int
+    value: int | str
     place: int
 
 
 @dataclass(frozen=True, slots=True)
-class CreateSourceNode:
-    """CREATE SOURCE [IF NOT EXISTS] name FROM GENERATOR kind [(options)]."""
+class CreateConnectionNode:
+    """CREATE CONNECTION [IF NOT EXISTS] name TO connector (options)."""
 
     name: tuple[Identifier, ...]
-    kind: str
+    connector: str
+    options: tuple[SourceOption, ...]
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AlterConnectionNode:
+    """ALTER CONNECTION name SET (options)."""
+
+    name: tuple[Identifier, ...]
+    options: tuple[SourceOption, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CreateSourceNode:
+    """CREATE SOURCE [IF NOT EXISTS] name FROM connector .. [(options)] [WITH (settings)]. `kind`:
+    of a generator. `connection`: empty for one.
+    """
+
+    name: tuple[Identifier, ...]
+    connector: str
+    kind: str = ""
+    connection: tuple[Identifier, ...] = ()
     options: tuple[SourceOption, ...] = ()
+    settings: tuple[SourceOption, ...] = ()
     if_not_exists: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class AlterSourceNode:
-    """ALTER SOURCE name {PAUSE | RESUME}."""
+    """ALTER SOURCE name {PAUSE | RESUME | SET (settings) ..}."""
 
     name: tuple[Identifier, ...]
-    paused: bool
+    action: str
+    settings: tuple[SourceOption, ...] = ()
+    place: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class AlterNamedNode:
+    """What is done alike to connections and sources, which `kind` names. `action`: `rename`,
+    `schema`, `owner`, with its name; `comment`, with its text, None for none.
+    """
+
+    kind: str
+    name: tuple[Identifier, ...]
+    action: str
+    new: Identifier | None = None
+    text: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class DropSourceNode:
-    """DROP SOURCE [IF EXISTS] name, .. [CASCADE]."""
+    """DROP {SOURCE | CONNECTION} [IF EXISTS] name, .. [CASCADE]. `kind` says of which."""
 
     names: tuple[tuple[Identifier, ...], ...]
     missing_ok: bool = False
     cascade: bool = False
+    kind: str = "source"
 
 
 @dataclass(frozen=True, slots=True)
 class CreateTableFromNode:
-    """CREATE TABLE [IF NOT EXISTS] name FROM SOURCE source [(REFERENCE 'reference')]."""
+    """CREATE TABLE [IF NOT EXISTS] name [(columns)] FROM SOURCE source [(REFERENCE 'reference')]
+    [WITH (options)]. `create`: the part before FROM, if it has columns.
+    """
 
     name: tuple[Identifier, ...]
     source: tuple[Identifier, ...]
     reference: str | None = None
     if_not_exists: bool = False
+    create: ParsedPart | None = None
+    options: tuple[SourceOption, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +271,8 @@ class DetachSourceNode:
 
 SourceNode: TypeAlias = (
     CreateSourceNode | AlterSourceNode | DropSourceNode | CreateTableFromNode
-    | CreateTablesFromNode | DetachSourceNode
+    | CreateTablesFromNode | DetachSourceNode | CreateConnectionNode | AlterConnectionNode
+    | AlterNamedNode
 )  # fmt: skip
 MeridianNode: TypeAlias = (
     CreateTimelineNode | DropTimelineNode | AdvanceTimelineNode | CreateTableInNode
@@ -263,5 +307,9 @@ def parsed_parts(node: MeridianNode) -> Sequence[ParsedPart]:
             return ()
         case CreateSourceNode() | AlterSourceNode() | DropSourceNode() | DetachSourceNode():
             return ()
-        case CreateTableFromNode() | CreateTablesFromNode():
+        case CreateConnectionNode() | AlterConnectionNode() | AlterNamedNode():
+            return ()
+        case CreateTableFromNode(create=create):
+            return () if create is None else (create,)
+        case CreateTablesFromNode():
             return ()

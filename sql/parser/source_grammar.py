@@ -1,41 +1,58 @@
-"""Parse the statements about sources.
+"""Parse the statements about sources; those about connections are in `connection_grammar.py`.
 
     CREATE SOURCE [IF NOT EXISTS] s FROM GENERATOR {COUNTER | AUCTION} [(option value, ..)]
-    ALTER SOURCE s {PAUSE | RESUME}
+    CREATE SOURCE [IF NOT EXISTS] s FROM POSTGRES CONNECTION c (PUBLICATION 'p')
+        [WITH (setting = 'value', ..)]
+    ALTER SOURCE s {PAUSE | RESUME | RESNAPSHOT | SKIP RECORD | SET (setting = 'value', ..)
+        | RENAME TO n | SET SCHEMA x | OWNER TO r}
     DROP SOURCE [IF EXISTS] s, .. [CASCADE | RESTRICT]
-    CREATE TABLE [IF NOT EXISTS] t FROM SOURCE s [(REFERENCE 'name')]
+    CREATE TABLE [IF NOT EXISTS] t [(columns)] FROM SOURCE s [(REFERENCE 'name')]
+        [WITH (option = 'value', ..)]
     CREATE TABLES FROM SOURCE s [IN SCHEMA x]
     ALTER TABLE t DETACH SOURCE
 
-The words of the rest of the design (connections, other upstreams, formats) are known, and refused
-with 0A000.
+The words of the rest of the design (other upstreams, formats) are known, and refused with 0A000.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from sql.errors import SqlError, not_supported
+from sql.parser.connection_grammar import altered_name, connection_statement, drop_named
 from sql.parser.meridian_nodes import (
     AlterSourceNode,
     CreateSourceNode,
     CreateTableFromNode,
     CreateTablesFromNode,
     DetachSourceNode,
-    DropSourceNode,
     Identifier,
     MeridianNode,
+    ParsedPart,
     SourceOption,
 )
-from sql.parser.token_cursor import TokenCursor
+from sql.parser.token_cursor import TokenCursor, closing_token
 
 _OPTIONS: Final = (
     ("rows per second", ("rows", "per", "second")),
     ("max rows", ("max", "rows")),
     ("seed", ("seed",)),
 )
-_UPSTREAMS: Final = ("postgres", "kafka", "files")
-_LATER_ALTERATIONS: Final = ("resnapshot", "skip", "clear", "set", "rename", "owner")
-_TABLE_CLAUSES: Final = ("format", "key", "value", "include", "envelope", "with")
+_UPSTREAMS: Final = ("kafka", "files")
+_ACTIONS: Final = (
+    ("pause", ("pause",)),
+    ("resume", ("resume",)),
+    ("resnapshot", ("resnapshot",)),
+    ("skip record", ("skip", "record")),
+)
+_LATER_ALTERATIONS: Final = ("skip", "clear")
+_TABLE_CLAUSES: Final = ("format", "key", "value", "include", "envelope")
+SOURCE_SETTINGS: Final[Mapping[str, tuple[str, ...]]] = {
+    "schema_changes": ("ignore", "stop"),
+}
+"""What WITH and SET of a source take, with their values; the first is the default."""
+_LATER_SETTINGS: Final = ("on_error", "error_limit", "engine", "interval")
+TABLE_OPTIONS_OF_FEEDS: Final = ("text_columns", "exclude_columns")
+"""What WITH of a fed table takes."""
 
 
 def source_statement(cursor: TokenCursor) -> MeridianNode | None:
@@ -43,22 +60,20 @@ def source_statement(cursor: TokenCursor) -> MeridianNode | None:
     for words, production in _PRODUCTIONS:
         if cursor.accept(*words):
             return production(cursor)
-    return _create_table_from(cursor) or _detach(cursor)
-
-
-def _connection(_: TokenCursor) -> MeridianNode:
-    raise not_supported("a connection to another system")
+    return connection_statement(cursor) or _create_table_from(cursor) or _detach(cursor)
 
 
 def _create_source(cursor: TokenCursor) -> MeridianNode:
     if_not_exists = cursor.accept("if", "not", "exists")
-    name = _qualified(cursor)
+    name = cursor.qualified_name()
     if cursor.follows("in", "timeline"):
-        raise not_supported("a source in another timeline than system", _place(cursor))
+        raise not_supported("a source in another timeline than system", cursor.place())
     cursor.expect("from")
     for upstream in _UPSTREAMS:
         if cursor.follows(upstream):
-            raise not_supported(f"a source from {upstream.upper()}", _place(cursor))
+            raise not_supported(f"a source from {upstream.upper()}", cursor.place())
+    if cursor.accept("postgres"):
+        return _from_postgres(cursor, name, if_not_exists=if_not_exists)
     cursor.expect("generator")
     kind = cursor.name()
     if kind.text not in ("counter", "auction"):
@@ -66,60 +81,92 @@ def _create_source(cursor: TokenCursor) -> MeridianNode:
         raise cursor.unexpected()
     options = _options(cursor) if cursor.accept("(") else ()
     if cursor.follows("timestamp", "by") or cursor.follows("with"):
-        raise not_supported(f"{cursor.raw(cursor.index).upper()} of a generator", _place(cursor))
+        what = f"{cursor.raw(cursor.index).upper()} of a generator"
+        raise not_supported(what, cursor.place())
     cursor.finish()
-    return CreateSourceNode(name, kind.text, options, if_not_exists)
+    return CreateSourceNode(
+        name, "generator", kind.text, options=options, if_not_exists=if_not_exists
+    )
+
+
+def _from_postgres(
+    cursor: TokenCursor, name: tuple[Identifier, ...], *, if_not_exists: bool
+) -> CreateSourceNode:
+    cursor.expect("connection")
+    connection = cursor.qualified_name()
+    cursor.expect("(")
+    place = cursor.place()
+    cursor.expect("publication")
+    options = (SourceOption("publication", cursor.string(), place),)
+    cursor.expect(")")
+    settings = _settings(cursor, tuple(SOURCE_SETTINGS)) if cursor.accept("with") else ()
+    cursor.finish()
+    return CreateSourceNode(name, "postgres", "", connection, options, settings, if_not_exists)
 
 
 def _options(cursor: TokenCursor) -> tuple[SourceOption, ...]:
     found: dict[str, SourceOption] = {}
     while True:
-        place = _place(cursor)
+        place = cursor.place()
         name = next((name for name, words in _OPTIONS if cursor.accept(*words)), None)
         if name is None:
             raise cursor.unexpected()
         if name in found:
             raise SqlError("42601", "conflicting or redundant options", place)
-        found[name] = SourceOption(name, _whole_number(cursor), place)
+        found[name] = SourceOption(name, cursor.whole_number(), place)
         if not cursor.accept(","):
             cursor.expect(")")
             return tuple(found.values())
 
 
-def _whole_number(cursor: TokenCursor) -> int:
-    text = cursor.raw(cursor.index)
-    if not (text.isascii() and text.isdecimal()):
-        raise cursor.unexpected()
-    cursor.index += 1
-    return int(text)
+def _settings(cursor: TokenCursor, known: tuple[str, ...]) -> tuple[SourceOption, ...]:
+    """(name = 'value', ..)"""
+    cursor.expect("(")
+    found: dict[str, SourceOption] = {}
+    while True:
+        place = cursor.place()
+        name = cursor.name().text
+        if name in _LATER_SETTINGS and "schema_changes" in known:
+            raise not_supported(f'the option "{name}" of a source', place)
+        if name not in known:
+            hint = f"Options are: {', '.join(known)}."
+            raise SqlError("22023", f'unrecognized parameter "{name}"', place, hint=hint)
+        if name in found:
+            raise SqlError("42601", "conflicting or redundant options", place)
+        cursor.expect("=")
+        found[name] = SourceOption(name, cursor.string(), place)
+        if not cursor.accept(","):
+            cursor.expect(")")
+            return tuple(found.values())
 
 
 def _alter_source(cursor: TokenCursor) -> MeridianNode:
-    name = _qualified(cursor)
-    for action in ("pause", "resume"):
-        if cursor.accept(action):
+    name = cursor.qualified_name()
+    place = cursor.place()
+    for action, words in _ACTIONS:
+        if cursor.accept(*words):
+            if action == "resnapshot" and cursor.follows("("):
+                raise not_supported("RESNAPSHOT of single tables", cursor.place())
             cursor.finish()
-            return AlterSourceNode(name, paused=action == "pause")
+            return AlterSourceNode(name, action, place=place)
     word = cursor.raw(cursor.index)
     if word.lower() in _LATER_ALTERATIONS:
-        raise not_supported(f"ALTER SOURCE .. {word.upper()}", _place(cursor))
-    raise cursor.unexpected()
+        raise not_supported(f"ALTER SOURCE .. {word.upper()}", place)
+    moved = altered_name(cursor, "source", name)
+    if moved is not None:
+        return moved
+    cursor.expect("set")
+    settings = _settings(cursor, tuple(SOURCE_SETTINGS))
+    cursor.finish()
+    return AlterSourceNode(name, "set", settings, place)
 
 
 def _drop_source(cursor: TokenCursor) -> MeridianNode:
-    missing_ok = cursor.accept("if", "exists")
-    names = [_qualified(cursor)]
-    while cursor.accept(","):
-        names.append(_qualified(cursor))
-    cascade = cursor.accept("cascade")
-    if not cascade:
-        cursor.accept("restrict")
-    cursor.finish()
-    return DropSourceNode(tuple(names), missing_ok, cascade)
+    return drop_named(cursor, "source")
 
 
 def _create_tables_from(cursor: TokenCursor) -> MeridianNode:
-    source = _qualified(cursor)
+    source = cursor.qualified_name()
     schema = cursor.name() if cursor.accept("in", "schema") else None
     cursor.finish()
     return CreateTablesFromNode(source, schema)
@@ -131,37 +178,41 @@ def _create_table_from(cursor: TokenCursor) -> MeridianNode | None:
         return None
     if_not_exists = cursor.accept("if", "not", "exists")
     try:
-        name = _qualified(cursor)
+        name = cursor.qualified_name()
     except SqlError:
         name = ()
-    if not name or not cursor.accept("from", "source"):
+    behind = closing_token(cursor, cursor.index) if cursor.follows("(") else cursor.index
+    if not name or behind is None or not cursor.follows("from", "source", at=behind):
         cursor.index = 0
         return None
-    source = _qualified(cursor)
+    create = _columns(cursor, behind) if behind > cursor.index else None
+    cursor.index = behind
+    cursor.expect("from", "source")
+    source = cursor.qualified_name()
     reference = None
     if cursor.accept("(", "reference"):
-        reference = _text(cursor)
+        reference = cursor.string()
         cursor.expect(")")
     word = cursor.raw(cursor.index)
     if word.lower() in _TABLE_CLAUSES:
-        raise not_supported(f"{word.upper()} of a table of a generator", _place(cursor))
+        raise not_supported(f"{word.upper()} of a fed table", cursor.place())
+    options = _settings(cursor, TABLE_OPTIONS_OF_FEEDS) if cursor.accept("with") else ()
     cursor.finish()
-    return CreateTableFromNode(name, source, reference, if_not_exists)
+    return CreateTableFromNode(name, source, reference, if_not_exists, create, options)
 
 
-def _text(cursor: TokenCursor) -> str:
-    raw = cursor.raw(cursor.index)
-    if len(raw) < 2 or raw[0] != "'":
-        raise cursor.unexpected()
-    cursor.index += 1
-    return raw[1:-1].replace("''", "'")
+def _columns(cursor: TokenCursor, behind: int) -> ParsedPart:
+    """The part before FROM, as PostgreSQL's parser has it."""
+    first, last = cursor.tokens[0].start, cursor.tokens[behind - 1].end + 1
+    source = " " * first + cursor.text[first:last]
+    return ParsedPart(cursor.tree(source), source)
 
 
 def _detach(cursor: TokenCursor) -> MeridianNode | None:
     if not cursor.accept("alter", "table"):
         return None
     try:
-        name = _qualified(cursor)
+        name = cursor.qualified_name()
     except SqlError:
         name = ()
     if not name or not cursor.accept("detach", "source"):
@@ -171,20 +222,7 @@ def _detach(cursor: TokenCursor) -> MeridianNode | None:
     return DetachSourceNode(name)
 
 
-def _qualified(cursor: TokenCursor) -> tuple[Identifier, ...]:
-    """A name, perhaps with its schema."""
-    first = cursor.name()
-    return (first, cursor.name()) if cursor.accept(".") else (first,)
-
-
-def _place(cursor: TokenCursor) -> int:
-    return cursor.tokens[cursor.index].start + 1 if cursor.index < len(cursor.tokens) else 0
-
-
 _PRODUCTIONS: Final[tuple[tuple[tuple[str, ...], Callable[[TokenCursor], MeridianNode]], ...]] = (
-    (("create", "connection"), _connection),
-    (("alter", "connection"), _connection),
-    (("drop", "connection"), _connection),
     (("create", "source"), _create_source),
     (("alter", "source"), _alter_source),
     (("drop", "source"), _drop_source),

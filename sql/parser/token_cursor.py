@@ -82,6 +82,31 @@ class TokenCursor:
             found.append(self.name())
         return tuple(found)
 
+    def qualified_name(self) -> tuple[Identifier, ...]:
+        """Read a name, perhaps with its schema."""
+        first = self.name()
+        return (first, self.name()) if self.accept(".") else (first,)
+
+    def string(self) -> str:
+        """Read a plain text constant."""
+        raw = self.raw(self.index)
+        if len(raw) < 2 or raw[0] != "'":
+            raise self.unexpected()
+        self.index += 1
+        return raw[1:-1].replace("''", "'")
+
+    def whole_number(self) -> int:
+        """Read a number of digits alone."""
+        text = self.raw(self.index)
+        if not (text.isascii() and text.isdecimal()):
+            raise self.unexpected()
+        self.index += 1
+        return int(text)
+
+    def place(self) -> int:
+        """The offset of what is read next, from 1; 0 behind the last token."""
+        return self.tokens[self.index].start + 1 if self.index < len(self.tokens) else 0
+
     def finish(self) -> None:
         """Nothing may follow."""
         if self.index < len(self.tokens):

@@ -64,7 +64,7 @@ from sql.statements.session import (
     ShowVariable,
     TransactionControl,
 )
-from sql.statements.sources import CreateFedTables, CreateSource
+from sql.statements.sources import FeedingStatement
 from sql.statements.timelines import (
     AdvanceReadHold,
     AdvanceTimeline,
@@ -450,7 +450,7 @@ class EmptyStatement:
 Definition: TypeAlias = (
     CreateTable | DropTable | CreateSchema | DropSchema | AlterTable | CreateTimeline
     | DropTimeline | CreateReadHold | AdvanceReadHold | DropReadHold | CreateSequence
-    | ChangeObjects | CreateObject | ChangePrivileges | CreateSource | CreateFedTables
+    | ChangeObjects | CreateObject | ChangePrivileges | FeedingStatement
 )  # fmt: skip
 UtilityStatement: TypeAlias = (
     Definition | AdvanceTimeline | CopyIn | CopyOut | CreateTableAs | Explain | ExplainTimestamp

@@ -2,7 +2,7 @@
 
 one     a commit to the row at one subscriber; PostgreSQL: NOTIFY to one listener
 many    N subscribers of one table, 50 commits a second
-keyed   N subscribers `WHERE k = n`, 200 commits a second
+keyed   N subscribers `WHERE k = n`, 1,000 commits a second
 slow    one that reads nothing, beside a COPY of --rows rows and 20 s of commits
 
 Prints figures, asserts nothing. The clients run beside the server, in one process.
@@ -24,7 +24,8 @@ import psycopg
 
 from tests.support.servers import Meridian, meridian, postgres
 
-COMMITS_PER_S = {"one": 20, "many": 50, "keyed": 200}
+COMMITS_PER_S = {"one": 20, "many": 50, "keyed": 1000}
+WRITERS = 8
 TABLE = "create table t (k int, sent int8)"
 
 
@@ -109,21 +110,21 @@ async def _measured(
 
 
 def _write(dsn: str, rate: int, seconds: int, write: Callable[[object, int], str]) -> int:
-    """Commits at this rate, in four connections."""
-    counted = [0] * 4
+    """Commits at this rate, in several connections."""
+    counted = [0] * WRITERS
 
     def run(place: int) -> None:
         with psycopg.connect(dsn, autocommit=True) as connection:
             begin = time.perf_counter()
             while (elapsed := time.perf_counter() - begin) < seconds:
-                ahead = counted[place] / (rate / 4) - elapsed
+                ahead = counted[place] / (rate / WRITERS) - elapsed
                 if ahead > 0:
                     time.sleep(ahead)
-                text = write(counted[place] * 4 + place, time.perf_counter_ns())
+                text = write(counted[place] * WRITERS + place, time.perf_counter_ns())
                 connection.execute(text.encode())
                 counted[place] += 1
 
-    threads = [threading.Thread(target=run, args=(place,)) for place in range(4)]
+    threads = [threading.Thread(target=run, args=(place,)) for place in range(WRITERS)]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -19,12 +19,14 @@ from ingest.reader import (
     ReadLimits,
     SourceProgress,
     SourceReader,
+    UpstreamChange,
     UpstreamColumn,
     UpstreamTable,
 )
 from sql.types.sql_type import INT8
 from tests.resilience.history.events import Recorder
-from tests.resilience.sim.upstream import ScriptedReader, ScriptedUpstream
+from tests.resilience.sim.upstream import MAIN, ScriptedReader, ScriptedUpstream
+from tests.resilience.sim.upstream_changes import inserted
 
 Rows = list[tuple[str, ChangeRow]]
 
@@ -36,6 +38,8 @@ class Place:
     make: Callable[[], SourceReader]
     rows: int
     tables: Sequence[UpstreamTable]
+    fill: Callable[[], None] = lambda: None
+    """What upstream commits behind its beginning."""
 
 
 def generator(kind: str) -> Place:
@@ -46,19 +50,22 @@ def generator(kind: str) -> Place:
 def scripted() -> Place:
     upstream = ScriptedUpstream(random.Random(1), lambda *found: pytest.fail(str(found)))
     upstream.recorder = Recorder()
-    rows, value = 0, 0
+    made: list[Mapping[str, Sequence[UpstreamChange]]] = []
     for number in range(60):
-        values = {name: [value + at for at in range(1 + number % 3)] for name in ("a", "b")}
-        value += 10
-        rows += sum(map(len, values.values()))
-        upstream.produce(values, number)
+        some = [inserted((1, 0, 10 * number + at)) for at in range(1 + number % 3)]
+        made.append({"a": some, "b": some})
+
+    def fill() -> None:
+        for number, changes in enumerate(made[len(upstream.log) :]):
+            upstream.produce(changes, (), number)
 
     async def fault(_: str) -> None:
         return
 
     column = UpstreamColumn("a", INT8)
     tables = [UpstreamTable(name, (column, column, column)) for name in ("a", "b")]
-    return Place(lambda: ScriptedReader(upstream, fault, lambda: True), rows, tables)
+    rows = sum(len(some) for changes in made for some in changes.values())
+    return Place(lambda: ScriptedReader(upstream, fault, lambda: True, MAIN), rows, tables, fill)
 
 
 PLACES = {
@@ -110,6 +117,7 @@ async def beginning(place: Place) -> Position:
     async for found in reader.snapshot():
         pytest.fail(f"{found} is there before the first change")
     await reader.close()
+    place.fill()
     return progress.position
 
 
@@ -160,9 +168,10 @@ async def test_positions_only_advance(place: Place) -> None:
 
 @on_a_loop
 async def test_the_newest_position_covers_what_is_there(place: Place) -> None:
-    _, positions = await read_from(place, await beginning(place), LARGE)
+    first = await beginning(place)
+    _, positions = await read_from(place, first, LARGE)
     reader = place.make()
-    await start(reader, place, await beginning(place))
+    await start(reader, place, first)
     await asyncio.sleep(0.01)
     assert (await reader.newest())["offset"] >= positions[-1]["offset"]
 

@@ -24,11 +24,14 @@ from compute.reference.executor import ReferenceExecutor
 from coordinator.config import Settings
 from coordinator.core.settings import CoreSettings
 from coordinator.driver.driver import Driver
+from coordinator.driver.sources import SourceGround, SourceReaders
+from coordinator.driver.upstreams import Upstreams
 from coordinator.execution.context import ExecutionLimits, Services
 from coordinator.execution.in_process import ReferenceInProcess
 from coordinator.planning.plan_cache import PlanCache
 from coordinator.server.connection import Connection
 from coordinator.server.recovery import recover_timelines
+from coordinator.server.serve import secret_rules
 from coordinator.server.server import Server
 from coordinator.session.temporary_tables import drop_leftover_temporaries
 from sql.catalog.catalog import Table
@@ -110,39 +113,51 @@ async def running(
     local: Executor | None = None,
     core: CoreSettings | None = None,
     has_warm_engine: Callable[[], bool] = lambda: True,
+    readers: SourceReaders | None = None,
 ) -> AsyncIterator[Stack]:
-    """A server for the length of the block (K1). Its sessions use an `engine` that is given."""
+    """A server for the length of the block (K1). Its sessions use an `engine` that is given, its
+    sources these `readers`.
+    """
     settings = replace(settings or Settings(), listen="127.0.0.1:0")
     if engine is not None:
         settings = replace(settings, variables={"engine": "spark", **settings.variables})
     stash = stash or MemoryStash()
     kept = store or MemoryObjectStore()
-    timelines = await recover_timelines(
-        stash, kept, SystemClock(), core or CoreSettings(), schema_of
-    )
     names = iter(range(1_000_000))
+    upstreams = Upstreams(secret_rules(settings))
 
     def read_file(shard: ShardId, file: DataFile) -> pa.Table:
         return pq.read_table(io.BytesIO(kept.peek(f"{shard}/{file.name}")))
 
+    def spool(shard: ShardId, schema: pa.Schema) -> MemorySpooler:
+        return MemorySpooler(kept, shard, schema, f"staged-{stash.epoch}-{next(names)}.parquet")
+
+    index = KeyIndex(
+        # A column that came later is not in the file.
+        lambda shard, file, names: _selected(read_file(shard, file), names),
+        lambda shard, file, rows: read_file(shard, file).take(pa.array(rows, pa.int64())),
+        warm_row=lambda shard, file, row: (chunks_by_name(read_file(shard, file)), row),
+    )
+    timelines = await recover_timelines(
+        stash,
+        kept,
+        SystemClock(),
+        core or CoreSettings(),
+        schema_of,
+        sources=SourceGround(readers or upstreams, index, spool),
+    )
     services = Services(
         coordination=timelines,
         clock=SystemClock(),
         engine=engine or ReferenceExecutor(read_file),
         in_process=ReferenceInProcess(),
-        spool=lambda shard, schema: MemorySpooler(
-            kept, shard, schema, f"staged-{stash.epoch}-{next(names)}.parquet"
-        ),
+        spool=spool,
         plans=PlanCache(),
-        key_index=KeyIndex(
-            # A column that came later is not in the file.
-            lambda shard, file, names: _selected(read_file(shard, file), names),
-            lambda shard, file, rows: read_file(shard, file).take(pa.array(rows, pa.int64())),
-            warm_row=lambda shard, file, row: (chunks_by_name(read_file(shard, file)), row),
-        ),
+        key_index=index,
         limits=limits or ExecutionLimits(),
         local=local,
         has_warm_engine=has_warm_engine,
+        upstreams=upstreams,
     )
     server = Server(settings, Connection)
     port = await server.bind()

@@ -21,6 +21,7 @@ from coordinator.core.messages.requests import (
     TakeStep,
     Unsubscribe,
 )
+from coordinator.core.sources.loading import not_loaded
 from coordinator.core.state import CoreState, refuse
 from sql.catalog.catalog import Table
 from storage.changes import changes_since
@@ -62,6 +63,7 @@ def _refusal(core: CoreState, wanted: SubscriptionRequest) -> Refused | None:
     for table in wanted.tables:
         refused = fenced_table_refusal(table, core.shards) or _unknown(core, table)
         refused = refused or _too_old(core, table, wanted.as_of)
+        refused = refused or not_loaded(core, table, wanted.as_of)
         if refused is not None:
             return refused
     return None

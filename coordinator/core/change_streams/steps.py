@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from sql.catalog.catalog import Table
 from sql.catalog.objects import ViewDefinition
+from storage.known_rows import Points
 from storage.shard import ShardState
 from storage.types import ShardId, Timestamp
 
@@ -19,7 +20,8 @@ class SubscriptionRequest:
 
     `closes`: timestamps are closed for it while nothing commits, since it tells its client how far
     time has come. `views`: another definition of one of them ends it. `paced`: each step costs as
-    much as a query, so that there is not one for each commit (S8 of `subscriptions.py`).
+    much as a query, so that there is not one for each commit (S8 of `subscriptions.py`). `asked`:
+    of each table, the values without which a row of it cannot matter; nothing: all rows may.
     """
 
     tables: tuple[Table, ...]
@@ -28,6 +30,7 @@ class SubscriptionRequest:
     closes: bool = False
     views: tuple[ViewDefinition, ...] = ()
     paced: bool = False
+    asked: tuple[Points, ...] = ()
 
     @property
     def shards(self) -> tuple[ShardId, ...]:
@@ -55,13 +58,14 @@ class FollowedShard:
 @dataclass(frozen=True, slots=True)
 class ChangeStep:
     """The next changes of a subscription: those of its tables in (after, upto]. None: `after` is
-    `upto`. `end`: what comes behind `upto`.
+    `upto`. `end`: what comes behind `upto`. `is_quiet`: no commit in there matters to it.
     """
 
     shards: tuple[FollowedShard, ...]
     after: Timestamp
     upto: Timestamp
     end: StreamEnd | None = None
+    is_quiet: bool = False
 
     @property
     def is_empty(self) -> bool:

@@ -25,6 +25,10 @@ INVARIANTS
       resume. Its hold stays until it has let go of what it reads.
   S8  all tables of a subscription are read at one timestamp. A paced one gets no step with changes
       within `subscribe_compare_us` of the last such step, but for the one that ends it.
+  S9  one that asks for values has changes only with the commits that name it (`value_dispatch.py`).
+      Other commits do not wake it, its steps begin just before the next that does and end with the
+      last, and only now and then it hears how far time has come. Its snapshot is told before its
+      position moves.
 
 Not here: the changes themselves (`storage/changes.py`), waiting (`driver/change_streams.py`).
 """
@@ -42,8 +46,10 @@ from coordinator.core.change_streams.steps import (
     SubscriptionId,
     SubscriptionRequest,
 )
+from coordinator.core.change_streams.value_dispatch import ValueDispatch
 from coordinator.core.messages.identities import ConnectionId
 from coordinator.core.read_holds import ReadHolds
+from coordinator.core.recent_writes import CommittedWrites
 from coordinator.core.settings import CoreSettings
 from sql.catalog.catalog import Table
 from storage.shard import ShardState
@@ -58,7 +64,10 @@ many sleep. Smaller: progress comes less evenly, and holds of who hears nothing 
 class Subscription:
     """One of them. `stop`: the first timestamp that it may not tell, and `end`, why (S3). `asleep`:
     it has been given everything (S4). `told_at`: when it was last given something, and
-    `changed_at`, when there were changes in it.
+    `changed_at`, when there were changes in it. `given`: the end of the last step.
+
+    Of one that asks for values (S9), `concerned_at` is the last commit that may matter to it, and
+    `next_concern` the first that was not given; None: there is none.
     """
 
     id: SubscriptionId
@@ -70,7 +79,17 @@ class Subscription:
     told_at: Timestamp
     changed_at: Timestamp
     schemas: tuple[pa.Schema, ...]
+    given: Timestamp
+    concerned_at: Timestamp
+    next_concern: Timestamp | None = None
     asleep: bool = False
+    is_fresh: bool = True
+    """Nothing was taken yet: the first step is for the snapshot."""
+
+    @property
+    def asks(self) -> bool:
+        """Whether it asks for values (S9)."""
+        return bool(self.request.asked)
 
     def limit(self, frontier: Timestamp) -> Timestamp:
         """The last timestamp that it may be told now (S1, S3)."""
@@ -106,7 +125,11 @@ class Subscriptions:
         self._lag_us = settings.subscription_lag_us
         self._known: dict[SubscriptionId, Subscription] = {}
         self._ending: dict[SubscriptionId, Subscription] = {}
-        self._asleep: dict[ShardId, dict[SubscriptionId, Subscription]] = {}
+        self._asleep: dict[tuple[ShardId, bool], dict[SubscriptionId, Subscription]] = {}
+        """By shard, and by whether they ask for values."""
+        self._asked = ValueDispatch()
+        self._concerned: list[Subscription] = []
+        """Sleepers that a commit of this step names (S9)."""
         self._looked_at = Timestamp(0)
         """When all who sleep were looked at."""
         self._seen = Timestamp(0)
@@ -126,6 +149,8 @@ class Subscriptions:
         """A new one. Somebody holds its timestamp, which must be readable in its shards (S2)."""
         self._last += 1
         id_ = SubscriptionId(self._last)
+        # Nobody has looked at the values of the commits before.
+        before = max(request.as_of, *(self._shards[shard].last_write for shard in request.shards))
         made = Subscription(
             id_,
             owner,
@@ -136,8 +161,11 @@ class Subscriptions:
             told_at=now,
             changed_at=Timestamp(0),
             schemas=tuple(map(self._schema_of, request.tables)),
+            given=before,
+            concerned_at=before,
         )
         self._known[id_] = made
+        self._asked.add(id_, request)
         if made.stop is not None:
             self._ending[id_] = made
         self._holds.follow(id_, request.as_of)
@@ -155,24 +183,61 @@ class Subscriptions:
     def take(self, id_: SubscriptionId, now: Timestamp) -> ChangeStep:
         """What it may be told next; nothing: it sleeps until it is woken (S4)."""
         known = self._known[id_]
-        upto = max(known.position, known.limit(self._frontier()))
+        limit = max(known.position, known.limit(self._frontier()))
+        changed = self._has_changes(known)
+        upto = self._end_of_step(known, limit) if known.asks and changed else limit
         over = known.stop is not None and known.stop - 1 <= upto
-        changed = self._wrote_after(known)
-        if changed and not over and self._must_pause(known, now):
+        if not over and (self._must_pause(known, now) if changed else self._may_rest(known, now)):
+            if not changed and not known.request.closes:
+                self._move(known, limit)
             upto = known.position
-        known.asleep = upto == known.position and not over
+        known.asleep = upto == known.position and not over and not known.is_fresh
         if known.asleep:
             for shard in known.request.shards:
-                self._asleep.setdefault(shard, {})[id_] = known
-        else:
+                self._asleep.setdefault((shard, known.asks), {})[id_] = known
+        elif not known.is_fresh:
+            known.given = max(known.given, upto)
+            if known.concerned_at <= known.given:
+                known.next_concern = None
             known.told_at = now
             if changed:
                 known.changed_at = now
+        known.is_fresh = False
         shards = [
             FollowedShard(self._shards[shard], schema)
             for shard, schema in zip(known.request.shards, known.schemas, strict=True)
         ]
-        return ChangeStep(tuple(shards), known.position, upto, known.end if over else None)
+        end = known.end if over else None
+        return ChangeStep(tuple(shards), known.position, upto, end, is_quiet=not changed)
+
+    def _end_of_step(self, known: Subscription, limit: Timestamp) -> Timestamp:
+        """Of one that asks for values; it moves to where they begin (S9)."""
+        begin = known.next_concern
+        if known.is_fresh or (begin is not None and begin > limit):
+            return limit
+        if begin is not None and known.position >= known.given:
+            self._move(known, Timestamp(max(known.position, begin - 1)))
+        return min(limit, known.concerned_at)
+
+    def _may_rest(self, known: Subscription, now: Timestamp) -> bool:
+        """Whether one without changes is spared how far time has come (S9)."""
+        if not known.asks or known.is_fresh:
+            return False
+        return not known.request.closes or now - known.told_at < self._progress_us
+
+    def wrote(self, shard: ShardId, ts: Timestamp, writes: Iterable[CommittedWrites]) -> None:
+        """A commit is applied: those whose values it has have something to hear (S9)."""
+        for id_ in self._asked.concerned(shard, writes):
+            known = self._known[id_]
+            known.concerned_at = ts
+            if known.next_concern is None:
+                known.next_concern = ts
+            if known.asleep:
+                self._concerned.append(known)
+
+    def _has_changes(self, known: Subscription) -> bool:
+        """Whether there may be some behind its position."""
+        return known.concerned_at > known.position if known.asks else self._wrote_after(known)
 
     def _wrote_after(self, known: Subscription) -> bool:
         """Whether a table was written to behind its position, perhaps behind the frontier."""
@@ -200,6 +265,7 @@ class Subscriptions:
         known = self._known.pop(id_, None)
         if known is not None:
             self._holds.unfollow(id_)
+            self._asked.remove(id_, known.request)
             self._ending.pop(id_, None)
             self._wake(known)
 
@@ -251,9 +317,11 @@ class Subscriptions:
         if looks:
             self._looked_at = now
         looked_at = [known for known in self._ending.values() if known.asleep]
-        for shard, asleep in self._asleep.items():
+        looked_at += self._concerned
+        self._concerned.clear()
+        for (shard, asks), asleep in self._asleep.items():
             state = self._shards[shard]
-            if looks or state.fenced or state.last_write > self._seen:
+            if looks or state.fenced or (not asks and state.last_write > self._seen):
                 looked_at += asleep.values()
         self._seen = frontier
         woken: list[SubscriptionId] = []
@@ -266,10 +334,11 @@ class Subscriptions:
     def _wake(self, known: Subscription) -> None:
         known.asleep = False
         for shard in known.request.shards:
-            asleep = self._asleep.get(shard, {})
+            place = shard, known.asks
+            asleep = self._asleep.get(place, {})
             asleep.pop(known.id, None)
             if not asleep:
-                self._asleep.pop(shard, None)
+                self._asleep.pop(place, None)
 
     def _has_news(self, known: Subscription, frontier: Timestamp, now: Timestamp) -> bool:
         shards = known.request.shards
@@ -278,7 +347,7 @@ class Subscriptions:
         limit = known.limit(frontier)
         if limit <= known.position:
             return False
-        if self._wrote_after(known):
+        if self._has_changes(known):
             return not self._must_pause(known, now)
         if known.request.closes and now - known.told_at >= self._progress_us:
             return True

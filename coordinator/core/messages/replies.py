@@ -46,6 +46,11 @@ class Leased:
 
 
 @dataclass(frozen=True, slots=True)
+class LoadAwaited:
+    """A source has loaded something, or stands."""
+
+
+@dataclass(frozen=True, slots=True)
 class LockAnswered:
     """The lock is held, unless it was not free and the request was not to wait.
 
@@ -125,16 +130,19 @@ class Stopped:
 
 
 class RefusedReason(StrEnum):
-    """Why something was refused; `conflict` and `stale` may be tried again from scratch."""
+    """Why something was refused; `conflict` and `stale` may be tried again from scratch, and
+    `not loaded` after AwaitLoad.
+    """
 
     CONFLICT = "conflict"
     STALE = "stale"
+    NOT_LOADED = "not loaded"
     OTHER = "other"
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The request did not happen."""
+    """The request did not happen. `source`: the oid of the one that is to load something."""
 
     reason: RefusedReason
     sqlstate: str
@@ -143,10 +151,11 @@ class Refused:
     hint: str | None = None
     table: Table | None = None
     constraint: str | None = None
+    source: int = 0
 
 
 ReplyValue: TypeAlias = (
     Snapshot | InlineRows | Views | Leased | LockAnswered | Released | Blocked | Committed
-    | ChangedByKey
+    | ChangedByKey | LoadAwaited
     | TakenNotifications | Subscribed | ChangeStep | TableId | Maintained | Stopped | Refused
 )  # fmt: skip

@@ -37,7 +37,7 @@ from coordinator.core.messages.locks import (
 from coordinator.core.notifications.changes import NotificationChanges
 from coordinator.core.predicates import ReadPredicate
 from coordinator.core.short_writes.by_key import WriteByKey
-from coordinator.core.sources.completions import SourceMessage
+from coordinator.core.sources.completions import SourceMessage, UpstreamReleased
 from sql.catalog.catalog import Catalog, NameDependency, Table
 from storage.batch import DataFile, RowEncoder, WriteBatch
 from storage.known_rows import OldRows
@@ -233,6 +233,16 @@ class Insertion:
 
 
 @dataclass(frozen=True, slots=True)
+class AwaitLoad:
+    """Wait until a source has loaded something, or cannot: what was not loaded is looked at again.
+    Ends in LoadAwaited.
+    """
+
+    request: RequestId
+    source: int
+
+
+@dataclass(frozen=True, slots=True)
 class InsertRows:
     """A whole transaction. Reply Committed, Blocked (then there is none) or Refused."""
 
@@ -398,4 +408,5 @@ Message: TypeAlias = (
     | GroupPassed | GroupFailed | CutFlushed | Tidied | Tick | Disconnected | ShutDown | Optimize
     | Vacuum | FilesRewritten | Vacuumed | Forgotten | ShardDamaged
     | BeginSubscription | TakeStep | MoveSubscription | Unsubscribe | SourceMessage
+    | UpstreamReleased | AwaitLoad
 )  # fmt: skip

@@ -39,6 +39,7 @@ from coordinator.core.short_writes.by_key import (
     returned_rows,
     row_bytes,
 )
+from coordinator.core.sources.loading import is_loaded
 from coordinator.core.state import CoreState
 from coordinator.core.transactions import Transaction
 from sql.catalog.catalog import Key, Table
@@ -112,6 +113,8 @@ def _is_plain(core: CoreState, txn: Transaction, table: Table, state: ShardState
     if txn.isolation in (Isolation.READ_COMMITTED, Isolation.BOUNDED_STALENESS):
         return False
     if is_temporary_schema(table.schema) or fenced_table_refusal(table, core.shards) is not None:
+        return False
+    if not is_loaded(core, table, txn.snapshot.ts):
         return False
     return txn.snapshot.ts >= max(core.holds.since_of(state.shard), state.since)
 

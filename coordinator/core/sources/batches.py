@@ -1,7 +1,7 @@
 """A batch of a source in the queue of commits: a member of a group like any other (F1, F5)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from coordinator.core.locking.lock_table import LockTable
@@ -12,6 +12,7 @@ from sql.catalog.catalog import Catalog, Table
 from sql.catalog.objects import SourceDefinition
 from sql.catalog.sources import source_by_oid, tables_of_source
 from storage.batch import WriteBatch
+from storage.known_rows import OldRows
 from storage.shard import ShardState
 from storage.types import ShardId
 
@@ -32,6 +33,9 @@ class PendingBatch:
     writes: Mapping[ShardId, WriteBatch]
     record: SourceRecord
     ticket: int
+    replaced: Mapping[ShardId, Sequence[OldRows]] = field(
+        default_factory=dict[ShardId, Sequence[OldRows]]
+    )
 
     @property
     def request(self) -> RequestId:

@@ -1,11 +1,12 @@
 """Completions of the effects of sources. Each names the attempt that has asked for it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from ingest.reader import Position, SourceBatch
 from storage.batch import WriteBatch
+from storage.known_rows import OldRows
 from storage.types import ShardId
 
 
@@ -26,6 +27,16 @@ class SourceStarted(SourceCompletion):
 
 
 @dataclass(frozen=True, slots=True)
+class TablesCopied(SourceCompletion):
+    """Ends CopyTables: `writes` have all rows at `position`, behind which the reader stands."""
+
+    position: Position
+    identity: Mapping[str, str]
+    writes: Mapping[ShardId, WriteBatch]
+    errors: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class SourcePulled(SourceCompletion):
     """Ends PullSource."""
 
@@ -35,12 +46,15 @@ class SourcePulled(SourceCompletion):
 @dataclass(frozen=True, slots=True)
 class BatchPrepared(SourceCompletion):
     """Ends PrepareBatch: what a commit up to `upto` writes. `errors`: how many of the rows are of
-    bad records.
+    bad records. `replaced`: what is known of the rows that go.
     """
 
     upto: Position
     writes: Mapping[ShardId, WriteBatch]
     errors: int = 0
+    replaced: Mapping[ShardId, Sequence[OldRows]] = field(
+        default_factory=dict[ShardId, Sequence[OldRows]]
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +77,14 @@ class SourceAcknowledged(SourceCompletion):
     done: bool
 
 
+@dataclass(frozen=True, slots=True)
+class UpstreamReleased:
+    """Ends ReleaseUpstream: nothing stands there any more, if it is `done`."""
+
+    name: str
+    done: bool
+
+
 SourceMessage: TypeAlias = (
-    SourceStarted | SourcePulled | BatchPrepared | SourceFailed | SourceAcknowledged
+    SourceStarted | TablesCopied | SourcePulled | BatchPrepared | SourceFailed | SourceAcknowledged
 )

@@ -1,24 +1,41 @@
 """Effects of sources: the driver runs them with the readers of package `ingest`."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from coordinator.core.sources.records import SourceRecord
+from coordinator.core.sources.records import Leftover, SourceRecord
 from ingest.reader import Position, SourceBatch
 from sql.catalog.catalog import Table
-from sql.catalog.objects import SourceDefinition
+from sql.catalog.objects import ConnectionDefinition, SourceDefinition
+from storage.batch import ShardView
+from storage.types import ShardId, Timestamp
 
 
 @dataclass(frozen=True, slots=True)
 class StartSource:
     """Open a reader behind the record's position, in place of an earlier one. Without a record,
-    first make what reading needs upstream. Ends in SourceStarted or SourceFailed.
+    make what reading needs upstream, and nothing else: CopyTables follows. Ends in SourceStarted or
+    SourceFailed.
+    """
+
+    source: SourceDefinition
+    connection: ConnectionDefinition | None
+    attempt: int
+    record: SourceRecord | None
+    tables: tuple[Table, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CopyTables:
+    """Take in all rows at the position that StartSource has told, and open the reader behind it.
+    `began`: for the time of errors. Ends in TablesCopied or SourceFailed.
     """
 
     source: SourceDefinition
     attempt: int
-    record: SourceRecord | None
     tables: tuple[Table, ...]
+    began: Timestamp
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +51,16 @@ class PullSource:
 
 @dataclass(frozen=True, slots=True)
 class PrepareBatch:
-    """Make rows of shards of the changes. Ends in BatchPrepared or SourceFailed."""
+    """Make rows of shards of the changes. `views`: of the tables whose rows change, with all that
+    is committed (F5); they are held until the end. Ends in BatchPrepared or SourceFailed.
+    """
 
     source: SourceDefinition
     attempt: int
     batch: SourceBatch
     tables: tuple[Table, ...]
+    views: Mapping[ShardId, ShardView]
+    began: Timestamp
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +76,21 @@ class AcknowledgeSource:
 
 @dataclass(frozen=True, slots=True)
 class StopSource:
-    """Close the reader. `released`: remove what stands upstream, too: the source was dropped. Ends
-    here.
-    """
+    """Close the reader; what stands upstream stays. Ends here."""
 
     source: int
-    released: bool = False
 
 
-SourceEffect: TypeAlias = StartSource | PullSource | PrepareBatch | AcknowledgeSource | StopSource
+@dataclass(frozen=True, slots=True)
+class ReleaseUpstream:
+    """Remove what stands upstream, after all earlier starts of the source have ended, and then its
+    record in the stash (F8). Ends in UpstreamReleased, done or not.
+    """
+
+    leftover: Leftover
+
+
+SourceEffect: TypeAlias = (
+    StartSource | CopyTables | PullSource | PrepareBatch | AcknowledgeSource | StopSource
+    | ReleaseUpstream
+)  # fmt: skip

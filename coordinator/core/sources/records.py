@@ -5,10 +5,11 @@ feeds/<oid of the source> ─ position, counters        written with every commi
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, cast
 
 from ingest.reader import Position
+from sql.catalog.objects import ConnectionDefinition, SourceDefinition
 from storage.stash import Delete, Put
 from storage.types import Timestamp
 
@@ -19,7 +20,8 @@ NEVER: Final = Timestamp(0)
 @dataclass(frozen=True, slots=True)
 class SourceRecord:
     """The newest commit of a source. `rows`: how many it has brought, by the table's oid; `errors`:
-    how many records no column could take. `generation`: of what stands upstream.
+    how many records no column could take. `generation`: of what stands upstream. `loaded`: since
+    when a table has all rows of its upstream's, by its oid; NEVER: since the commit of this record.
     """
 
     position: Position
@@ -28,10 +30,30 @@ class SourceRecord:
     identity: Mapping[str, str] = field(default_factory=dict[str, str])
     rows: Mapping[int, int] = field(default_factory=dict[int, int])
     errors: int = 0
+    loaded: Mapping[int, Timestamp] = field(default_factory=dict[int, Timestamp])
+
+    def at(self, ts: Timestamp) -> "SourceRecord":
+        """The record, committed at `ts`."""
+        loaded = {oid: since or ts for oid, since in self.loaded.items()}
+        return replace(self, ts=ts, loaded=loaded)
+
+
+@dataclass(frozen=True, slots=True)
+class Leftover:
+    """All that stands upstream under the name of a source, up to a generation (`leftovers.py`)."""
+
+    source: SourceDefinition
+    connection: ConnectionDefinition | None
+
+    @property
+    def name(self) -> str:
+        """Of its record."""
+        return f"{self.source.feed_id}.{self.source.generation}"
 
 
 def put_source_record(source: int, ts: Timestamp, record: SourceRecord) -> Put:
     """The write of a commit at `ts`."""
+    record = record.at(ts)
     body = {
         "position": {**record.position},
         "ts": ts,
@@ -39,6 +61,7 @@ def put_source_record(source: int, ts: Timestamp, record: SourceRecord) -> Put:
         "identity": {**record.identity},
         "rows": {str(oid): count for oid, count in record.rows.items()},
         "errors": record.errors,
+        "loaded": {str(oid): since for oid, since in record.loaded.items()},
     }
     return Put(SOURCE_RECORDS, str(source), json.dumps(body).encode())
 
@@ -55,6 +78,7 @@ def decode_source_records(found: Mapping[str, bytes]) -> dict[int, SourceRecord]
 
 def _decoded(content: bytes) -> SourceRecord:
     body = cast("Mapping[str, object]", json.loads(content))
+    loaded = cast("Mapping[str, int]", body.get("loaded", {}))
     return SourceRecord(
         cast("Mapping[str, int]", body["position"]),
         Timestamp(cast("int", body["ts"])),
@@ -62,6 +86,7 @@ def _decoded(content: bytes) -> SourceRecord:
         cast("Mapping[str, str]", body["identity"]),
         {int(oid): count for oid, count in cast("Mapping[str, int]", body["rows"]).items()},
         cast("int", body["errors"]),
+        {int(oid): Timestamp(since) for oid, since in loaded.items()},
     )
 
 

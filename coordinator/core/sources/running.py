@@ -1,21 +1,23 @@
 """The states of the sources that a coordinator runs.
 
-    idle ──a table──▶ starting ──▶ running ◀─retry─▶ stalled
-      ▲                  ▲            │
-      └── no table       └─ RESUME ── paused, broken (only a person goes on)
+    idle ──a table──▶ starting ─[─▶ snapshotting ─]─▶ running ◀─retry─▶ stalled
+      ▲                  ▲                               │
+      └── no table       └──────────── RESUME ────────── paused, broken (only a person goes on)
 
 While it runs, one batch at a time is pulled, prepared and committed.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
-from coordinator.core.sources.records import NEVER, SourceRecord
+from coordinator.core.messages.identities import RequestId, TransactionId
+from coordinator.core.sources.leftovers import Leftovers
+from coordinator.core.sources.records import NEVER, Leftover, SourceRecord
 from ingest.reader import Position
 from sql.catalog.catalog import Table
-from sql.catalog.objects import SourceDefinition
+from sql.catalog.objects import ConnectionDefinition, SourceDefinition
 from storage.types import Timestamp
 
 RETRY_MIN_US: Final = 100_000
@@ -27,6 +29,7 @@ class SourceState(StrEnum):
 
     IDLE = "idle"
     STARTING = "starting"
+    SNAPSHOTTING = "snapshotting"
     RUNNING = "running"
     STALLED = "stalled"
     PAUSED = "paused"
@@ -47,6 +50,7 @@ class RunningSource:
     """One source. `fed`: its tables and that of its errors, as the catalog has them."""
 
     definition: SourceDefinition
+    connection: ConnectionDefinition | None
     fed: tuple[Table, ...]
     record: SourceRecord | None
     since: Timestamp
@@ -64,7 +68,14 @@ class RunningSource:
     """What may be acknowledged (F3): it is committed and readable, or nothing of ours lies up to
     there."""
     acknowledging: Position | None = None
+    awaiting: list[RequestId] = field(default_factory=list[RequestId])
+    """Who waits for tables to be loaded (`loading.py`)."""
     acknowledged: Position = field(default_factory=dict[str, int])
+
+    @property
+    def holder(self) -> TransactionId:
+        """By which it holds a timestamp; no transaction's."""
+        return TransactionId(-self.definition.oid)
 
     @property
     def tables(self) -> tuple[Table, ...]:
@@ -93,8 +104,15 @@ class RunningSource:
 class RunningSources:
     """All sources of a timeline. `changed`: the catalog is to be looked at."""
 
-    def __init__(self, recovered: Mapping[int, SourceRecord], *, runs: bool) -> None:
+    def __init__(
+        self,
+        recovered: Mapping[int, SourceRecord],
+        leftovers: Iterable[Leftover],
+        *,
+        runs: bool,
+    ) -> None:
         self._recovered = dict(recovered)
+        self.leftovers = Leftovers(leftovers if runs else ())
         self._known: dict[int, RunningSource] = {}
         self.runs = runs
         self.changed = runs
@@ -109,12 +127,22 @@ class RunningSources:
         """The source with this oid, if it is known."""
         return self._known.get(oid)
 
+    def loaded_since(self, oid: int, table: int) -> Timestamp | None:
+        """Since when a table of the source has all rows; None if it has not."""
+        known = self._known.get(oid)
+        record = self._recovered.get(oid) if known is None else known.record
+        return None if record is None else record.loaded.get(table)
+
     def add(
-        self, definition: SourceDefinition, fed: tuple[Table, ...], now: Timestamp
+        self,
+        definition: SourceDefinition,
+        connection: ConnectionDefinition | None,
+        fed: tuple[Table, ...],
+        now: Timestamp,
     ) -> RunningSource:
         """Another one, with the record that a start has found."""
         record = self._recovered.pop(definition.oid, None)
-        made = RunningSource(definition, fed, record, now)
+        made = RunningSource(definition, connection, fed, record, now)
         self._known[definition.oid] = made
         return made
 

@@ -4,7 +4,7 @@ Functions over the core's state; the invariants are those of the package. `advan
 what has become possible, whatever message came; the others handle one completion each.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final, assert_never
 
@@ -17,6 +17,7 @@ from coordinator.core.messages.catalog_changes import (
     RemoveTable,
 )
 from coordinator.core.messages.replies import Refused, RefusedReason
+from coordinator.core.messages.requests import AwaitLoad
 from coordinator.core.sources.batches import PendingBatch
 from coordinator.core.sources.completions import (
     BatchPrepared,
@@ -25,20 +26,31 @@ from coordinator.core.sources.completions import (
     SourceMessage,
     SourcePulled,
     SourceStarted,
+    TablesCopied,
+    UpstreamReleased,
 )
 from coordinator.core.sources.effects import (
     AcknowledgeSource,
+    CopyTables,
     PrepareBatch,
     PullSource,
     StartSource,
     StopSource,
 )
-from coordinator.core.sources.records import SourceRecord, is_behind
+from coordinator.core.sources.leftovers import left_by
+from coordinator.core.sources.loading import await_load, tell_awaiting
+from coordinator.core.sources.records import NEVER, SourceRecord, is_behind
 from coordinator.core.sources.running import BatchStage, RunningSource, SourceState
 from coordinator.core.state import CoreState
-from sql.catalog.objects import SourceDefinition
-from sql.catalog.sources import sources_of, tables_of_source
+from ingest.reader import ChangeKind, SourceBatch
+from sql.catalog.catalog import Table
+from sql.catalog.objects import ConnectionDefinition, SourceDefinition
+from sql.catalog.sources import connection_by_oid, has_snapshot, sources_of, tables_of_source
+from storage.batch import ShardView, WriteBatch
+from storage.known_rows import OldRows
 from storage.types import ShardId, Timestamp
+
+NOTHING_REPLACED: Final[Mapping[ShardId, Sequence[OldRows]]] = {}
 
 BATCH_BYTES_MAX: Final = 1 << 20
 """Of one batch. Larger: clients that commit beside it wait longer. Smaller: more commits."""
@@ -47,7 +59,7 @@ BATCH_BYTES_MAX: Final = 1 << 20
 def advance_sources(core: CoreState, now: Timestamp) -> list[Effect]:
     """Do what has become possible: look at a changed catalog, try again, pull."""
     sources = core.sources
-    if not (sources.changed or len(sources)):
+    if not (sources.changed or len(sources) or len(sources.leftovers)):
         return []
     effects: list[Effect] = []
     if sources.changed:
@@ -56,6 +68,7 @@ def advance_sources(core: CoreState, now: Timestamp) -> list[Effect]:
     if core.stopping is None:
         for source in sources:
             effects += _go_on(core, source, now)
+        effects += sources.leftovers.due(now)
     return effects
 
 
@@ -63,12 +76,14 @@ def sources_altered(core: CoreState, changes: Sequence[CatalogChange]) -> None:
     """DDL was committed: it may be about sources or what they feed."""
     if core.sources.runs and any(_concerns_sources(core, change) for change in changes):
         core.sources.changed = True
+        for leftover in left_by(core.catalog.current, changes):
+            core.sources.leftovers.add(leftover)
 
 
 def _concerns_sources(core: CoreState, change: CatalogChange) -> bool:
     match change:
         case PutObject(object=thing) | RemoveObject(object=thing):
-            return isinstance(thing, SourceDefinition)
+            return isinstance(thing, SourceDefinition | ConnectionDefinition)
         case PutTable(table=table) | RemoveTable(table=table):
             # A table that was detached has no feed any more.
             return bool(len(core.sources)) or table.feed is not None
@@ -80,7 +95,7 @@ def stop_sources(core: CoreState) -> list[Effect]:
     """The server stops: nothing is pulled any more. What is in the queue still commits."""
     for source in core.sources:
         if source.stage is not BatchStage.COMMITTING:
-            source.begin_attempt()
+            _begin_attempt(core, source)
     return [StopSource(source.definition.oid) for source in core.sources]
 
 
@@ -94,32 +109,57 @@ def _follow_catalog(core: CoreState, now: Timestamp) -> list[Effect]:
     there = {definition.oid: definition for definition in sources_of(catalog)}
     for source in sources:
         if source.definition.oid not in there:
+            core.holds.release(source.holder)
             sources.remove(source.definition.oid)
-            effects.append(StopSource(source.definition.oid, released=True))
+            effects += tell_awaiting(source)
+            effects.append(StopSource(source.definition.oid))
     for oid, definition in there.items():
         fed, known = tables_of_source(catalog, oid), sources.get(oid)
+        connection = connection_by_oid(catalog, definition.connection)
         if known is None:
-            known = sources.add(definition, fed, now)
-        elif (known.definition, known.fed) == (definition, fed):
+            known = sources.add(definition, connection, fed, now)
+        elif (known.definition, known.connection, known.fed) == (definition, connection, fed):
             continue
-        known.definition, known.fed = definition, fed
+        known.definition, known.connection, known.fed = definition, connection, fed
         known.failures, known.retry_at = 0, now
-        effects += _redefined(known, now)
+        effects += _redefined(core, known, now) + tell_awaiting(known)
     return effects
 
 
-def _redefined(source: RunningSource, now: Timestamp) -> list[Effect]:
+def _redefined(core: CoreState, source: RunningSource, now: Timestamp) -> list[Effect]:
     """Another attempt with these definitions, or none."""
-    source.begin_attempt()
+    _begin_attempt(core, source)
     if source.definition.paused or not source.tables:
         source.enter(SourceState.PAUSED if source.definition.paused else SourceState.IDLE, now)
+        return [StopSource(source.definition.oid)]
+    later = _joined_later(source)
+    if later is not None:
+        source.enter(SourceState.BROKEN, now)
+        source.code = "0A000"
+        source.reason = f'table "{later.name}" was added after the others were loaded'
+        source.hint = "Drop it, or make the source anew with all tables."
         return [StopSource(source.definition.oid)]
     source.enter(SourceState.STARTING, now)
     return [_start(source)]
 
 
+def _joined_later(source: RunningSource) -> Table | None:
+    """A table whose rows from before nobody has copied."""
+    record = source.record
+    if record is None or not has_snapshot(source.definition):
+        return None
+    return next((table for table in source.tables if table.oid not in record.loaded), None)
+
+
+def _begin_attempt(core: CoreState, source: RunningSource) -> None:
+    core.holds.release(source.holder)
+    source.begin_attempt()
+
+
 def _start(source: RunningSource) -> Effect:
-    return StartSource(source.definition, source.attempt, source.record, source.fed)
+    return StartSource(
+        source.definition, source.connection, source.attempt, source.record, source.fed
+    )
 
 
 # --- going on ----------------------------------------------------------------------------------
@@ -127,7 +167,7 @@ def _start(source: RunningSource) -> Effect:
 
 def _go_on(core: CoreState, source: RunningSource, now: Timestamp) -> list[Effect]:
     if source.state is SourceState.STALLED and now >= source.retry_at:
-        source.begin_attempt()
+        _begin_attempt(core, source)
         code, reason, hint = source.code, source.reason, source.hint
         source.enter(SourceState.STARTING, now)
         source.code, source.reason, source.hint = code, reason, hint
@@ -151,6 +191,20 @@ def _waits_for(core: CoreState, source: RunningSource) -> str:
     return ""
 
 
+def step_sources(
+    core: CoreState, message: SourceMessage | UpstreamReleased | AwaitLoad, now: Timestamp
+) -> list[Effect]:
+    """Something about a source, or somebody who waits for one."""
+    match message:
+        case AwaitLoad():
+            return await_load(core, message)
+        case UpstreamReleased(name=name, done=done):
+            core.sources.leftovers.released(name, done=done, now=now)
+            return []
+        case _:
+            return source_reported(core, message, now)
+
+
 def source_reported(core: CoreState, message: SourceMessage, now: Timestamp) -> list[Effect]:
     """An effect of a source has ended; dropped if it is an older attempt's."""
     source = core.sources.get(message.source)
@@ -158,24 +212,13 @@ def source_reported(core: CoreState, message: SourceMessage, now: Timestamp) -> 
         return []
     match message:
         case SourceStarted():
-            return _started(core, source, message, now)
+            return _started(source, now)
+        case TablesCopied():
+            return _copied(core, source, message)
         case SourcePulled():
-            return _pulled(source, message)
+            return _pulled(core, source, message, now)
         case BatchPrepared():
-            assert source.record is not None, "F1: who pulls has a position"
-            counts = dict(source.record.rows)
-            for table in source.fed:
-                batch = message.writes.get(ShardId(table.shard))
-                if batch is not None:
-                    counts[table.oid] = counts.get(table.oid, 0) + batch.new_rows
-            record = replace(
-                source.record,
-                position=message.upto,
-                rows=counts,
-                errors=source.record.errors + message.errors,
-            )
-            assert is_behind(source.record.position, message.upto), "F4: a position only advances"
-            return _enqueue(core, source, record, message)
+            return _prepared(core, source, message)
         case SourceFailed():
             return _failed(core, source, message, now)
         case SourceAcknowledged():
@@ -188,21 +231,43 @@ def source_reported(core: CoreState, message: SourceMessage, now: Timestamp) -> 
             assert_never(message)
 
 
-def _started(
-    core: CoreState, source: RunningSource, message: SourceStarted, now: Timestamp
-) -> list[Effect]:
+def _started(source: RunningSource, now: Timestamp) -> list[Effect]:
     if source.record is None:
-        # Where it begins is durable before anything is read from there.
-        first = BatchPrepared(message.source, message.attempt, message.position, {})
-        return _enqueue(
-            core, source, SourceRecord(message.position, identity=message.identity), first
-        )
+        source.enter(SourceState.SNAPSHOTTING, now)
+        return [CopyTables(source.definition, source.attempt, source.fed, now)]
     source.enter(SourceState.RUNNING, now)
     source.read_to = source.record.position
     return _acknowledge(source)
 
 
-def _pulled(source: RunningSource, message: SourcePulled) -> list[Effect]:
+def _copied(core: CoreState, source: RunningSource, message: TablesCopied) -> list[Effect]:
+    """Where it begins is durable, with all rows up to there, before anything is read behind it."""
+    assert source.record is None, "F1: who has a position has its rows"
+    record = SourceRecord(
+        message.position,
+        identity=message.identity,
+        rows=_counted(source, {}, message.writes),
+        errors=message.errors,
+        loaded={table.oid: NEVER for table in source.tables},
+    )
+    return _enqueue(core, source, record, message.writes)
+
+
+def _counted(
+    source: RunningSource, before: Mapping[int, int], writes: Mapping[ShardId, WriteBatch]
+) -> Mapping[int, int]:
+    """How many rows it has brought with these."""
+    counts = dict(before)
+    for table in source.fed:
+        batch = writes.get(ShardId(table.shard))
+        if batch is not None:
+            counts[table.oid] = counts.get(table.oid, 0) + batch.new_rows
+    return counts
+
+
+def _pulled(
+    core: CoreState, source: RunningSource, message: SourcePulled, now: Timestamp
+) -> list[Effect]:
     batch = message.batch
     if not batch.changes and not batch.errors:
         source.stage = BatchStage.NONE
@@ -210,17 +275,63 @@ def _pulled(source: RunningSource, message: SourcePulled) -> list[Effect]:
         source.read_to = batch.upto
         return _acknowledge(source)
     source.stage = BatchStage.PREPARING
-    return [PrepareBatch(source.definition, source.attempt, batch, source.fed)]
+    return [
+        PrepareBatch(
+            source.definition,
+            source.attempt,
+            batch,
+            source.fed,
+            _views(core, source, batch),
+            now,
+        )
+    ]
+
+
+def _views(
+    core: CoreState, source: RunningSource, batch: SourceBatch
+) -> Mapping[ShardId, ShardView]:
+    """The tables whose rows the batch changes, as they are: the batch before is readable (F5)."""
+    ts = core.oracle.read_ts()
+    views: dict[ShardId, ShardView] = {}
+    for table in source.tables:
+        assert table.feed is not None, "it is fed"
+        changes = batch.changes.get(table.feed.reference, ())
+        if any(change.kind is not ChangeKind.INSERT for change in changes):
+            state = core.shards[ShardId(table.shard)]
+            schema = core.schema_of(table) if state.definitions else None
+            views[state.shard] = state.view(ts, schema=schema)
+    if views:
+        core.holds.acquire(source.holder, ts)
+    return views
+
+
+def _prepared(core: CoreState, source: RunningSource, message: BatchPrepared) -> list[Effect]:
+    core.holds.release(source.holder)
+    assert source.record is not None, "F1: who pulls has a position"
+    record = replace(
+        source.record,
+        position=message.upto,
+        rows=_counted(source, source.record.rows, message.writes),
+        errors=source.record.errors + message.errors,
+    )
+    assert is_behind(source.record.position, message.upto), "F4: a position only advances"
+    return _enqueue(core, source, record, message.writes, message.replaced)
 
 
 def _enqueue(
-    core: CoreState, source: RunningSource, record: SourceRecord, message: BatchPrepared
+    core: CoreState,
+    source: RunningSource,
+    record: SourceRecord,
+    writes: Mapping[ShardId, WriteBatch],
+    replaced: Mapping[ShardId, Sequence[OldRows]] = NOTHING_REPLACED,
 ) -> list[Effect]:
     """Into the queue; the group begins in the same step, if it can (`_advance` of the core)."""
     source.stage = BatchStage.COMMITTING
     ticket = core.leases.ticket()
     core.groups.enqueue(
-        PendingBatch(source.definition, source.fed, source.attempt, message.writes, record, ticket)
+        PendingBatch(
+            source.definition, source.fed, source.attempt, writes, record, ticket, replaced
+        )
     )
     return []
 
@@ -237,11 +348,11 @@ def _failed(
     core: CoreState, source: RunningSource, message: SourceFailed, now: Timestamp
 ) -> list[Effect]:
     broken = message.broken
-    source.begin_attempt()
+    _begin_attempt(core, source)
     source.enter(SourceState.BROKEN if broken else SourceState.STALLED, now)
     source.code, source.reason, source.hint = message.code, message.reason, message.hint
     if broken:
-        return [StopSource(source.definition.oid)]
+        return [StopSource(source.definition.oid), *tell_awaiting(source)]
     source.retry_after(now, core.settings.source_retry_max_us)
     return []
 
@@ -255,13 +366,14 @@ def batch_committed(
     """It is durable, and the oracle has applied its timestamp (F3)."""
     source = core.sources.get(batch.definition.oid)
     assert source is not None, "F5: what drops a source is in no group with its batch"
-    source.record = replace(batch.record, ts=ts)
+    source.record = batch.record.at(ts)
+    effects = tell_awaiting(source)
     if batch.attempt != source.attempt:
-        return []  # the server stops, or definitions change in the same step
+        return effects  # the server stops, or definitions change in the same step
     source.stage, source.failures = BatchStage.NONE, 0
     source.enter(SourceState.RUNNING, now)
     source.read_to = batch.record.position
-    return _acknowledge(source)
+    return effects + _acknowledge(source)
 
 
 def batch_refused(

@@ -60,7 +60,7 @@ def views_left_behind(
     """The exact views that rest on tables written to or on definitions changed (V2); their oids."""
     if not catalog.exact_views:
         return ()
-    changed, any_type = _changed(changes)
+    changed, any_type = changed_definitions(changes)
     return [
         oid
         for oid, view in catalog.exact_views.items()
@@ -70,8 +70,8 @@ def views_left_behind(
     ]
 
 
-def _changed(changes: Iterable[CatalogChange]) -> tuple[set[int], bool]:
-    """The relations that are defined otherwise; whether a type or an extension is, on which
+def changed_definitions(changes: Iterable[CatalogChange]) -> tuple[set[int], bool]:
+    """The relations that these define otherwise; whether a type or an extension is, on which
     everything may rest.
     """
     oids: set[int] = set()

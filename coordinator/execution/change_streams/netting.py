@@ -5,15 +5,15 @@ INVARIANTS
 """
 
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from functools import partial
 from typing import Final
 
 import pyarrow as pa
 
+from compute.row_images import row_images
 from coordinator.execution.context import Batches
 from coordinator.large_work import aside_if
-from coordinator.pgwire.kernels import Column
 from coordinator.streams import closing_batches
 from sql.errors import SqlError
 
@@ -84,14 +84,30 @@ def without_equals(
     gone: Sequence[pa.RecordBatch], arrived: Sequence[pa.RecordBatch]
 ) -> tuple[list[pa.RecordBatch], list[pa.RecordBatch]]:
     """What `net` does, on the loop."""
-    left: Counter[object] = Counter(image for batch in gone for image in _images(batch))
+    left: Counter[object] = Counter(
+        image for batch in gone for image in row_images(batch.columns, batch.num_rows)
+    )
     came = [
-        _chosen(batch, [at for at, row in enumerate(_images(batch)) if not _cancel(left, row)])
+        _chosen(
+            batch,
+            [
+                at
+                for at, row in enumerate(row_images(batch.columns, batch.num_rows))
+                if not _cancel(left, row)
+            ],
+        )
         for batch in arrived
     ]
     # What is left of equal rows is any of them.
     went = [
-        _chosen(batch, [at for at, row in enumerate(_images(batch)) if _cancel(left, row)])
+        _chosen(
+            batch,
+            [
+                at
+                for at, row in enumerate(row_images(batch.columns, batch.num_rows))
+                if _cancel(left, row)
+            ],
+        )
         for batch in gone
     ]
     return went, came
@@ -109,17 +125,3 @@ def _cancel(left: Counter[object], image: object) -> bool:
         return False
     left[image] -= 1
     return True
-
-
-def _images(batch: pa.RecordBatch) -> Iterator[tuple[object, ...]]:
-    """Each row as something that is equal for the same row only (D2)."""
-    columns = [_column_images(column) for column in batch.columns]
-    return zip(*columns, strict=True) if columns else iter([()] * batch.num_rows)
-
-
-def _column_images(column: Column) -> Sequence[object]:
-    values = [value.as_py() for value in column]
-    if pa.types.is_floating(column.type):
-        return [value.hex() if isinstance(value, float) else value for value in values]
-    # Values with parts cannot be hashed, and have floats in them: their text tells all apart.
-    return list(map(repr, values)) if pa.types.is_nested(column.type) else values

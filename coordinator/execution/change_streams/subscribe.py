@@ -23,6 +23,7 @@ from coordinator.execution.change_streams.telling import subscription_error, tel
 from coordinator.execution.context import Batches, Done, Execution, Rows, tag_with_count
 from coordinator.execution.copy import CopyStream, send_copied
 from coordinator.execution.dml.transient_relations import run_over_transient
+from coordinator.execution.read_predicates import read_predicates
 from coordinator.execution.reg_names import oid_naming
 from coordinator.execution.run_plan import run_plan
 from coordinator.execution.time_value import time_value
@@ -31,6 +32,7 @@ from coordinator.transaction.following import ChangeReader
 from sql.errors import SqlError
 from sql.plan.nodes import Plan
 from sql.statements.bound import CopySubscription, Subscribe
+from storage.known_rows import Points
 from storage.types import Timestamp
 
 _WAITS: Final = ("Extension", "SubscribedChanges")
@@ -76,12 +78,22 @@ async def _begin(
         closes=subscribe.progress,
         views=subscribe.views,
         paced=subscribe.is_compared,
+        asked=_asked(execution, subscribe),
     )
     stream = await coordination.subscribe(transaction.id, wanted)
     # F5: from here on it is the subscription that holds the timestamp.
     transaction.let_go()
     transaction.following.statements += not execution.alone
     return SubscribedRows(execution, subscribe, stream, client)
+
+
+def _asked(execution: Execution, subscribe: Subscribe) -> tuple[Points, ...]:
+    """The values of each table without which a row does not matter; of all tables, or of none."""
+    query = subscribe.query
+    predicates = read_predicates(query.plan, query.tables, execution.parameters)
+    found = [one.points for one in predicates if one is not None]
+    points = [one for one in found if one is not None]
+    return tuple(points) if len(points) == len(query.tables) else ()
 
 
 class SubscribedRows:

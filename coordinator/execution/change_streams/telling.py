@@ -20,6 +20,7 @@ from coordinator.driver.change_streams import ChangeStream
 from coordinator.execution.change_streams.change_rows import ChangeRows
 from coordinator.execution.change_streams.compared_rows import ComparedRows, views_at
 from coordinator.execution.change_streams.envelopes import EnvelopeRows
+from coordinator.execution.change_streams.netting import listed
 from coordinator.execution.change_streams.row_forms import (
     DiffRows,
     OrderedRows,
@@ -80,7 +81,7 @@ async def tell_changes(
             # An answer that is compared is that of this subscription alone (Q2).
             told = None if subscribe.is_compared else await sharing.find(step)
             if told is None:
-                changed, reached = rows.changes(step)
+                changed, reached = (listed([]), step.upto) if step.is_quiet else rows.changes(step)
                 progress = form.progress(Timestamp(reached + 1)) if subscribe.progress else None
                 read = _rows_of_step(changed, progress, step.after)
                 if subscribe.is_compared:

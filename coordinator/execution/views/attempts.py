@@ -15,6 +15,10 @@ class ViewAttempts:
     """When it was found exact last; 0 if it never was."""
     tried: int = 0
     attached: int = 0
+    by_changes: int = 0
+    """How often its rows were brought up to date by the changes of its inputs, and not anew."""
+    delta_rows: int = 0
+    """Rows that these wrote and deleted."""
     last_error: str | None = None
     """Why the last try has not attached it; None: it has."""
     behind_since: float | None = None

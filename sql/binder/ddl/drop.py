@@ -38,6 +38,7 @@ from sql.catalog.catalog import ForeignKey, Table
 from sql.catalog.foreign_keys import dependent_foreign_keys
 from sql.catalog.objects import (
     CatalogObject,
+    ConnectionDefinition,
     DomainDefinition,
     EnumDefinition,
     ExtensionDefinition,
@@ -199,7 +200,7 @@ def _stands_alone(thing: CatalogObject, tables: Collection[int]) -> bool:
             return table not in tables
         case ViewDefinition() | ExtensionDefinition() | EnumDefinition() | DomainDefinition():
             return True
-        case SourceDefinition():
+        case SourceDefinition() | ConnectionDefinition():
             return True
 
 

@@ -104,7 +104,7 @@ def bind_keys(
             keys[same[0]] = replace(keys[same[0]], name=key.name)
     for place, key in enumerate(keys):
         if not key.name:
-            keys[place] = replace(key, name=_made_name(table, columns, key, taken))
+            keys[place] = replace(key, name=made_key_name(table, columns, key, taken))
             taken.add(keys[place].name)
     required = {ordinal for key in keys if key.primary for ordinal in key.columns}
     bound = [
@@ -161,8 +161,8 @@ def _says_the_same(first: Key, second: Key) -> bool:
     return replace(first, name="", primary=False) == replace(second, name="", primary=False)
 
 
-def _made_name(table: str, columns: Sequence[Column], key: Key, taken: TakenNames) -> str:
-    """As PostgreSQL's ChooseIndexName (E2)."""
+def made_key_name(table: str, columns: Sequence[Column], key: Key, taken: TakenNames) -> str:
+    """How a key without a name is called: as PostgreSQL's ChooseIndexName (E2)."""
     if key.primary:
         middle, label = "", "pkey"
     else:

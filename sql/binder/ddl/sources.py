@@ -9,15 +9,18 @@ INVARIANTS
 from collections.abc import Sequence
 from dataclasses import replace
 
-from pglast import ast
-
-from sql.binder.ddl.schemas import creation_schema
+from sql.binder.ddl.connections import sources_of_connection
+from sql.binder.ddl.create import create_table
+from sql.binder.ddl.source_names import (
+    find_feeding,
+    look_up_feeding,
+    new_feeding_place,
+    undefined_feeding,
+)
 from sql.binder.resolve.catalog_lookup import (
-    existing_schemas,
     look_up_table,
     refuse_row_type_clash,
     relation_exists,
-    schema_exists,
 )
 from sql.binder.state import Binding
 from sql.binder.stored.relation_users import (
@@ -29,17 +32,24 @@ from sql.binder.stored.relation_users import (
     without_defaults,
 )
 from sql.binder.stored.views import view_dependency_details, views_over
-from sql.catalog.catalog import Catalog, NameDependency, Table
-from sql.catalog.objects import SOURCE_SPACE, CatalogObject, Feed, SourceDefinition
+from sql.catalog.catalog import Catalog, Table
+from sql.catalog.objects import (
+    SOURCE_SPACE,
+    CatalogObject,
+    ConnectionDefinition,
+    Feed,
+    SourceDefinition,
+)
 from sql.catalog.sources import (
     ERROR_COLUMNS,
     GENERATOR,
+    connection_by_oid,
+    errors_name,
     source_by_oid,
     tables_of_source,
     upstream_tables,
 )
-from sql.catalog.temporary import is_temporary_schema
-from sql.errors import SqlError, duplicate_table, not_supported, undefined_schema, undefined_table
+from sql.errors import SqlError, duplicate_table, not_supported, undefined_table
 from sql.parser.meridian_nodes import (
     AlterSourceNode,
     CreateSourceNode,
@@ -50,8 +60,10 @@ from sql.parser.meridian_nodes import (
     Identifier,
     SourceOption,
 )
+from sql.parser.source_grammar import SOURCE_SETTINGS
+from sql.statements.bound import CreateTable
 from sql.statements.ddl import ChangeObjects, Redefinition, drop_cascade_notices
-from sql.statements.sources import CreateFedTables, CreateSource
+from sql.statements.sources import CreateFedTables, CreateSource, CreateUpstreamTables
 
 RATE_MAX = 1_000_000
 """Rows a second. Larger than what one source can write anyway."""
@@ -63,21 +75,37 @@ _BOUNDS = {"rows per second": (1, RATE_MAX), "max rows": (0, _INT8_MAX), "seed":
 
 
 def create_source(binding: Binding, node: CreateSourceNode) -> CreateSource:
-    """CREATE SOURCE [IF NOT EXISTS]. Raises 42710, 42P07, 22023."""
-    schema, name = _new_place(binding, node.name)
-    options = (("kind", node.kind), *map(_checked, node.options))
-    source = SourceDefinition(0, schema, name, connector=GENERATOR, options=options)
-    errors = Table(0, schema, f"{name}_errors", "", ERROR_COLUMNS, feed=Feed(0, ""))
+    """CREATE SOURCE [IF NOT EXISTS]. Raises 42704, 42710, 42P07, 22023."""
+    schema, name = new_feeding_place(binding, node.name)
+    connection = None
+    if node.connector == GENERATOR:
+        options = (("kind", node.kind), *map(_checked, node.options))
+    else:
+        connection = find_feeding(binding, ConnectionDefinition, node.connection)
+        if connection.connector != node.connector:
+            message = f'connection "{connection.name}" is not to {node.connector.upper()}'
+            raise SqlError("42809", message, node.connection[0].place + 1)
+        options = (*map(_text, node.options), *map(_setting, node.settings))
+    source = SourceDefinition(
+        0,
+        schema,
+        name,
+        connector=node.connector,
+        options=options,
+        connection=0 if connection is None else connection.oid,
+    )
+    errors = Table(0, schema, errors_name(name), "", ERROR_COLUMNS, feed=Feed(0, ""))
     if (SOURCE_SPACE, schema, name) in binding.context.catalog.objects:
         if not node.if_not_exists:
             raise SqlError("42710", f'source "{name}" already exists')
         return CreateSource(source, errors, exists=True)
     _refuse_taken(binding, schema, errors.name)
-    return CreateSource(source, errors)
+    return CreateSource(source, errors, connection=connection)
 
 
 def _checked(option: SourceOption) -> tuple[str, str]:
     least, greatest = _BOUNDS[option.name]
+    assert isinstance(option.value, int), "it was read as a number"
     if not least <= option.value <= greatest:
         message = f"{option.value} is outside the valid range for {option.name.upper()}"
         detail = f"Valid values are between {least} and {greatest}."
@@ -85,14 +113,38 @@ def _checked(option: SourceOption) -> tuple[str, str]:
     return option.name, str(option.value)
 
 
-def create_table_from(binding: Binding, node: CreateTableFromNode) -> CreateFedTables:
+def _text(option: SourceOption) -> tuple[str, str]:
+    if not option.value:
+        raise SqlError("22023", f"{option.name.upper()} must not be empty", option.place)
+    return option.name, str(option.value)
+
+
+def _setting(option: SourceOption) -> tuple[str, str]:
+    value, known = str(option.value), SOURCE_SETTINGS[option.name]
+    if option.name == "schema_changes" and value == "add":
+        raise not_supported("schema_changes = 'add'", option.place)
+    if value not in known:
+        message = f'invalid value for parameter "{option.name}": "{value}"'
+        hint = f"Valid values are: {', '.join(known)}."
+        raise SqlError("22023", message, option.place, hint=hint)
+    return option.name, value
+
+
+def create_table_from(
+    binding: Binding, node: CreateTableFromNode
+) -> CreateFedTables | CreateUpstreamTables:
     """CREATE TABLE [IF NOT EXISTS] .. FROM SOURCE. Raises 42704, 42P07, 0A000."""
-    schema, name = _new_place(binding, node.name)
-    source = _found(binding, node.source)
+    schema, name = new_feeding_place(binding, node.name)
+    source = find_feeding(binding, SourceDefinition, node.source)
     if relation_exists(binding, schema, name):
         if not node.if_not_exists:
             raise duplicate_table(name)
         return CreateFedTables("CREATE TABLE", exists=name)
+    if source.connector != GENERATOR:
+        return _asked(binding, node, source, schema, name)
+    if node.create is not None or node.options:
+        place = node.create.node.relation.location + 1 if node.create else node.options[0].place
+        raise not_supported("choosing the columns of a table of a generator", place)
     known = upstream_tables(source)
     only = next(iter(known)) if len(known) == 1 else name
     reference = only if node.reference is None else node.reference
@@ -103,9 +155,70 @@ def create_table_from(binding: Binding, node: CreateTableFromNode) -> CreateFedT
     return CreateFedTables("CREATE TABLE", (_fed(binding, source, reference, schema, name),))
 
 
-def create_tables_from(binding: Binding, node: CreateTablesFromNode) -> CreateFedTables:
+def _asked(
+    binding: Binding, node: CreateTableFromNode, source: SourceDefinition, schema: str, name: str
+) -> CreateUpstreamTables:
+    """A table of an upstream that has to be asked for its columns."""
+    refuse_row_type_clash(binding, schema, name)
+    if node.reference is None:
+        message = f'REFERENCE has to name a table of source "{source.name}"'
+        hint = f"As in: FROM SOURCE {source.shown} (REFERENCE 'public.{name}')."
+        raise SqlError("42601", message, node.source[0].place + 1, hint=hint)
+    columns = key = None
+    if node.create is not None:
+        given = create_table(binding, node.create.node)
+        _check_plain(given, node.create.node.relation.location + 1)
+        columns = given.columns
+        for one in given.keys:
+            key = tuple([columns[ordinal].name for ordinal in one.columns])
+    lists = {
+        option.name: tuple([part.strip() for part in str(option.value).split(",")])
+        for option in node.options
+    }
+    for option in node.options:
+        if "" in lists[option.name]:
+            message = f'"{option.name}" takes names of columns with commas between'
+            raise SqlError("22023", message, option.place)
+    return CreateUpstreamTables(
+        "CREATE TABLE",
+        source,
+        _connection(binding, source),
+        schema,
+        name,
+        node.reference,
+        columns,
+        key,
+        lists.get("text_columns", ()),
+        lists.get("exclude_columns", ()),
+    )
+
+
+def _check_plain(table: CreateTable, place: int) -> None:
+    """Names, types, NOT NULL and keys alone: all else is upstream's business."""
+    others = (table.checks, table.sequences, table.foreign_keys, table.indexes, table.comments)
+    unplain = [c for c in table.columns if c.has_default or c.expression or c.generated]
+    if any(others) or unplain or any(not key.primary for key in table.keys) or table.clustered:
+        raise not_supported("more than types, NOT NULL and PRIMARY KEY in a fed table", place)
+
+
+def _connection(binding: Binding, source: SourceDefinition) -> ConnectionDefinition:
+    found = connection_by_oid(binding.context.catalog, source.connection)
+    assert found is not None, "a source has its connection"
+    return found
+
+
+def create_tables_from(
+    binding: Binding, node: CreateTablesFromNode
+) -> CreateFedTables | CreateUpstreamTables:
     """CREATE TABLES FROM SOURCE [IN SCHEMA]: those that are not fed yet."""
-    source = _found(binding, node.source)
+    source = find_feeding(binding, SourceDefinition, node.source)
+    if source.connector != GENERATOR:
+        place = 0 if node.schema is None else node.schema.place
+        bare = Identifier("t", place)
+        schema, _ = new_feeding_place(
+            binding, (bare,) if node.schema is None else (node.schema, bare)
+        )
+        return CreateUpstreamTables("CREATE TABLES", source, _connection(binding, source), schema)
     fed = {t.feed.reference for t in _tables(binding, source) if t.feed is not None}
     tables: list[Table] = []
     for reference in upstream_tables(source):
@@ -113,7 +226,7 @@ def create_tables_from(binding: Binding, node: CreateTablesFromNode) -> CreateFe
             place = 0 if node.schema is None else node.schema.place
             qualified = Identifier(reference, place)
             names = (qualified,) if node.schema is None else (node.schema, qualified)
-            schema, name = _new_place(binding, names)
+            schema, name = new_feeding_place(binding, names)
             tables.append(_fed(binding, source, reference, schema, name))
     return CreateFedTables("CREATE TABLES", tuple(tables))
 
@@ -137,61 +250,86 @@ def _refuse_taken(binding: Binding, schema: str, name: str) -> None:
     refuse_row_type_clash(binding, schema, name)
 
 
-def _new_place(binding: Binding, names: Sequence[Identifier]) -> tuple[str, str]:
-    """The schema and name of something new."""
-    schema = names[0].text if len(names) > 1 else None
-    node = ast.RangeVar(
-        relname=names[-1].text, schemaname=schema, relpersistence="p", location=names[0].place
-    )
-    found = creation_schema(binding, node)
-    if is_temporary_schema(found):
-        raise not_supported("a source or its table among temporary ones", names[0].place + 1)
-    return found, names[-1].text
-
-
 # --- ALTER, DROP -------------------------------------------------------------------------------
 
 
 def alter_source(binding: Binding, node: AlterSourceNode) -> ChangeObjects:
-    """ALTER SOURCE .. {PAUSE | RESUME}. RESUME of one that runs tries again what has failed."""
-    source = _found(binding, node.name)
-    after = replace(source, paused=node.paused, version=source.version + 1)
+    """ALTER SOURCE .. {PAUSE | RESUME | SET}. RESUME of one that runs tries again what failed."""
+    source = find_feeding(binding, SourceDefinition, node.name)
+    after = replace(source, version=source.version + 1)
+    match node.action:
+        case "pause" | "resume":
+            after = replace(after, paused=node.action == "pause")
+        case "set" if source.connector != GENERATOR:
+            given = dict(map(_setting, node.settings))
+            after = replace(after, options=tuple({**dict(source.options), **given}.items()))
+        case action:
+            what = f"ALTER SOURCE .. {action.upper()}"
+            if source.connector == GENERATOR:
+                what += " of a generator"
+            raise not_supported(what, node.place)
     return ChangeObjects("ALTER SOURCE", objects=(after,))
 
 
 def drop_source(binding: Binding, node: DropSourceNode) -> ChangeObjects:
-    """DROP SOURCE [IF EXISTS] .. [CASCADE]; without, 2BP01 while it feeds tables."""
-    sources: dict[int, SourceDefinition] = {}
+    """DROP {SOURCE | CONNECTION} [IF EXISTS] .. [CASCADE]; without, 2BP01 while something needs it:
+    tables are fed by the source, or sources read by the connection.
+    """
+    is_source = node.kind == SourceDefinition.kind
+    found: dict[int, SourceDefinition | ConnectionDefinition] = {}
     notices: list[tuple[str, str, str | None]] = []
     for names in node.names:
-        found = _looked_up(binding, names)
-        if found is None:
-            if not node.missing_ok:
-                raise _undefined_source(names)
-            notices.append(("00000", f'source "{names[-1].text}" does not exist, skipping', None))
+        named: SourceDefinition | ConnectionDefinition | None
+        if is_source:
+            named = look_up_feeding(binding, SourceDefinition, names)
         else:
-            sources[found.oid] = found
+            named = look_up_feeding(binding, ConnectionDefinition, names)
+        if named is None:
+            if not node.missing_ok:
+                raise undefined_feeding(node.kind, names)
+            told = f'{node.kind} "{names[-1].text}" does not exist, skipping'
+            notices.append(("00000", told, None))
+        else:
+            found[named.oid] = named
+    along = [
+        source
+        for oid, one in found.items()
+        if isinstance(one, ConnectionDefinition)
+        for source in sources_of_connection(binding.context.catalog, oid)
+    ]
+    return _dropped(binding, node, [*found.values()], along, notices)
+
+
+def _dropped(
+    binding: Binding,
+    node: DropSourceNode,
+    named: Sequence[SourceDefinition | ConnectionDefinition],
+    along: Sequence[SourceDefinition],
+    notices: list[tuple[str, str, str | None]],
+) -> ChangeObjects:
     catalog = binding.context.catalog
-    every = [table for oid in sources for table in tables_of_source(catalog, oid)]
+    sources = [*(one for one in named if isinstance(one, SourceDefinition)), *along]
+    shown = {one.oid: f"{one.kind} {one.shown}" for one in (*named, *along)}
+    every = [table for one in sources for table in tables_of_source(catalog, one.oid)]
     tables = [table for table in every if table.feed is not None and table.feed.reference]
     oids = {table.oid for table in every}
     gone = with_owned_sequences(catalog, oids)
     views, used = views_over(catalog, gone), outside_uses_of(catalog, oids)
-    if (tables or views or used) and not node.cascade:
-        shown = {oid: f"source {source.shown}" for oid, source in sources.items()}
-        told = [f"table {t.shown} depends on {shown[t.feed.source]}" for t in tables if t.feed]
+    if (along or tables or views or used) and not node.cascade:
+        told = [f"source {one.shown} depends on {shown[one.connection]}" for one in along]
+        told += [f"table {t.shown} depends on {shown[t.feed.source]}" for t in tables if t.feed]
         told += [*use_dependency_details(used), *view_dependency_details(catalog, views, gone)]
-        raise dependent_objects_still_exist([*shown.values()], told)
-    along = [f"drop cascades to table {table.shown}" for table in tables]
-    along += cascade_notices(used)
-    along += [f"drop cascades to {view.kind} {view.shown}" for view in views]
-    notices += drop_cascade_notices(along)
+        raise dependent_objects_still_exist([shown[one.oid] for one in named], told)
+    cascades = [f"drop cascades to source {one.shown}" for one in along]
+    cascades += [f"drop cascades to table {table.shown}" for table in tables]
+    cascades += cascade_notices(used)
+    cascades += [f"drop cascades to {view.kind} {view.shown}" for view in views]
     return ChangeObjects(
-        "DROP SOURCE",
-        dropped=(*sources.values(), *views),
+        f"DROP {node.kind.upper()}",
+        dropped=(*named, *along, *views),
         dropped_tables=tuple(every),
         tables=without_defaults(catalog, gone),
-        notices=tuple(notices),
+        notices=(*notices, *drop_cascade_notices(cascades)),
     )
 
 
@@ -240,6 +378,26 @@ def refuse_dropped_errors(
             raise SqlError("2BP01", message, hint=f"You can drop {name} instead.")
 
 
+def refuse_torn_feeds(
+    catalog: Catalog, tables: Sequence[Table], objects: Sequence[CatalogObject]
+) -> None:
+    """2BP01 for a schema whose source feeds a table elsewhere, or whose connection is used there:
+    a schema takes along what is inside.
+    """
+    gone = {thing.oid for thing in (*tables, *objects)}
+    for thing in objects:
+        users: Sequence[Table | SourceDefinition] = ()
+        if isinstance(thing, SourceDefinition):
+            users = tables_of_source(catalog, thing.oid)
+        elif isinstance(thing, ConnectionDefinition):
+            users = sources_of_connection(catalog, thing.oid)
+        for user in users:
+            if user.oid not in gone:
+                message = f"cannot drop {thing.kind} {thing.shown} because {user.kind}"
+                hint = f"Use DROP {thing.kind.upper()} .. CASCADE before."
+                raise SqlError("2BP01", f"{message} {user.qualified} depends on it", hint=hint)
+
+
 DETACH_HINT = "ALTER TABLE .. DETACH SOURCE makes it an ordinary table."
 
 
@@ -248,29 +406,3 @@ DETACH_HINT = "ALTER TABLE .. DETACH SOURCE makes it an ordinary table."
 
 def _tables(binding: Binding, source: SourceDefinition) -> Sequence[Table]:
     return tables_of_source(binding.context.catalog, source.oid)
-
-
-def _found(binding: Binding, names: Sequence[Identifier]) -> SourceDefinition:
-    found = _looked_up(binding, names)
-    if found is None:
-        raise _undefined_source(names)
-    return found
-
-
-def _undefined_source(names: Sequence[Identifier]) -> SqlError:
-    name = ".".join(part.text for part in names)
-    return SqlError("42704", f'source "{name}" does not exist', names[0].place + 1)
-
-
-def _looked_up(binding: Binding, names: Sequence[Identifier]) -> SourceDefinition | None:
-    context = binding.context
-    if len(names) > 1 and not schema_exists(binding, names[0].text):
-        raise undefined_schema(names[0].text, names[0].place + 1)
-    path = [*existing_schemas(context, context.search_path)]
-    for schema in path if len(names) == 1 else [names[0].text]:
-        found = context.catalog.objects.get((SOURCE_SPACE, schema, names[-1].text))
-        if isinstance(found, SourceDefinition):
-            binding.look_ups.add(NameDependency(schema, found.name, found.oid, SOURCE_SPACE))
-            return found
-        binding.look_ups.add(NameDependency(schema, names[-1].text, None, SOURCE_SPACE))
-    return None

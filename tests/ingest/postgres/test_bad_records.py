@@ -167,3 +167,28 @@ def test_a_column_may_be_read_as_text_in_place(database: UpstreamDatabase) -> No
         "CREATE PUBLICATION p FOR TABLE t",
     )
     run(scenario())
+
+
+def test_any_change_of_columns_stops_a_source_that_wants_it(database: UpstreamDatabase) -> None:
+    async def scenario() -> None:
+        database.execute(
+            "CREATE TYPE mood AS ENUM ('glad')",
+            "CREATE TABLE t (id int PRIMARY KEY, value numeric(9, 2), feels mood)",
+            "CREATE PUBLICATION p FOR TABLE t",
+        )
+        (found,) = (await database.reader().inspect()).tables
+        only = (("id", "integer"), ("value", "numeric(9,2)"), ("feels", "text"))
+        reader, _, _ = await started(database, replace(found, only=only))
+        database.execute(
+            "INSERT INTO t VALUES (1, 1, 'glad')",
+            "ALTER TABLE t ADD COLUMN more text",
+            "INSERT INTO t VALUES (2, 2, 'glad', 'x')",
+        )
+        batches, failure = await read_until_failure(reader)
+        assert len(new_rows(batches)) == 1
+        assert failure is not None
+        assert (failure.code, failure.broken) == ("42804", True)
+        assert failure.message == "columns of public.t were changed upstream: more"
+        await reader.release()
+
+    run(scenario())

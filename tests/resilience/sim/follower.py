@@ -33,6 +33,7 @@ from sql.errors import SqlError
 from sql.plan.nodes import ColumnId, Plan, PlanColumn, RelationId, Scan
 from sql.statements.bound import BoundQuery, OutputColumn, Subscribe
 from sql.types.sql_type import INT8
+from storage.known_rows import Points
 from storage.types import Timestamp
 from tests.resilience.sim.memory import Memory
 from tests.resilience.sim.rows import SCHEMA, timeline_of
@@ -51,13 +52,17 @@ Content = tuple[int, ...]
 
 
 class Follower:
-    """See the module. One follows one table."""
+    """See the module. One follows one table, or the rows of it that have key `only`."""
 
-    def __init__(self, world: World, memory: Memory, name: str, keys: int) -> None:
+    def __init__(
+        self, world: World, memory: Memory, name: str, keys: int, only: int | None
+    ) -> None:
         self.name = name
         self._world = world
         self._memory = memory
-        self._keys = [f"{name}_{number}" for number in range(1, keys + 1)]
+        numbers = range(1, keys + 1) if only is None else (only,)
+        self._keys = [f"{name}_{number}" for number in numbers]
+        self._only = only
         self._fold: Counter[Content] = Counter()
         self._frontier: Timestamp | None = None
         self._server: Server | None = None
@@ -100,11 +105,13 @@ class Follower:
         up_to: Timestamp | None = None
         if rng.random() < 0.3:
             up_to = Timestamp(snapshot.ts + rng.choice((1, 2, 30, 40_000)))
-        wanted = SubscriptionRequest((table,), snapshot.ts, up_to, closes=True)
+        asked = () if self._only is None else (Points((0,), frozenset({(self._only,)}), True),)
+        wanted = SubscriptionRequest((table,), snapshot.ts, up_to, closes=True, asked=asked)
         stream = await driver.subscribe(txn, wanted)
         driver.abort(txn)
         made = _statement(table, snapshot=since is None)
-        subscribe = server.statements.setdefault((id(table), since is None), made)
+        place = id(table), since is None, self._only
+        subscribe = server.statements.setdefault(place, made)
         reader = ChangeReader()
         told = tell_changes(
             stream,
@@ -215,14 +222,15 @@ class Follower:
         except TimeoutError:
             step = stream.take()
             (followed,) = step.shards
-            told = followed.state.wrote_between(step.after, step.upto)
+            told = not step.is_quiet and followed.state.wrote_between(step.after, step.upto)
             self._expect(not told, f"nobody tells of changes in ({step.after}, {step.upto}]")
         return True
 
     async def _rows_of(self, _: Plan, views: RelationViews) -> AsyncIterator[pa.RecordBatch]:
         (view,) = views.values()
         rows = self._world.reader.rows(view, self._world.store)
-        content = [(row.key, row.position, row.value) for row in rows]
+        wanted = [row for row in rows if self._only in (None, row.key)]
+        content = [(row.key, row.position, row.value) for row in wanted]
         await asyncio.sleep(self._world.random.random() * 0.003)
         for start in range(0, len(content), 3):
             few = list(zip(*content[start : start + 3], strict=True))

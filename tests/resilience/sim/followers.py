@@ -64,7 +64,8 @@ class Followers(Usual):
         async def body(session: Session) -> tuple[Operation, ...]:
             free = [follower for follower in self._followers if follower.is_free]
             if len(self._followers) < FOLLOWERS_MAX and (not free or rng.random() < 0.3):
-                free = [Follower(session.world, session.memory, name, keys=2)]
+                only = rng.choice((None, None, 1, 2))
+                free = [Follower(session.world, session.memory, name, keys=2, only=only)]
                 self._followers += free
             if free:
                 rng.choice(free).start(session.server, owner)

@@ -7,7 +7,7 @@ from typing import TypeVar
 from compute.access.key_index import KeyIndex
 from coordinator.core.settings import CoreSettings
 from coordinator.driver.driver import Driver
-from coordinator.driver.sources import MakeReader
+from coordinator.driver.sources import SourceGround
 from coordinator.driver.timelines import Timelines
 from coordinator.execution.change_streams.shared_steps import SharedSteps
 from coordinator.server.recovery import recover_timelines
@@ -63,7 +63,7 @@ class Server:
         found: Callable[[str, str], None],
         *,
         jump_max_us: int,
-        readers: Callable[["Server"], MakeReader],
+        sources: Callable[["Server"], SourceGround],
     ) -> None:
         """`found` is told what must not be. `jump_max_us`: of a clock that is believed."""
         self.number = number
@@ -81,9 +81,9 @@ class Server:
         self._stash: FaultyStash | None = None
         self.key_index: KeyIndex | None = None
         self.told = SharedSteps()
-        self.statements: dict[tuple[int, bool], Subscribe] = {}
-        """Of followers, by the table that each has: those of one are told alike."""
-        self._readers = readers
+        self.statements: dict[tuple[int, bool, int | None], Subscribe] = {}
+        """Of followers, by the table and key that each has: those of one are told alike."""
+        self._sources = sources
 
     @property
     def is_started(self) -> bool:
@@ -138,7 +138,7 @@ class Server:
             self._settings,
             schema_of,
             run_blocking=on_the_spot,
-            readers=self._readers(self),
+            sources=self._sources(self),
         )
         _refuse_fenced(driver)
         self._watch(driver)

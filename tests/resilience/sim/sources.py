@@ -1,31 +1,47 @@
-"""A source that feeds two tables, beside clients who write to a third (`upstream.py`).
+"""A source that feeds three tables, beside clients who write to a fourth (`upstream.py`).
 
-    produce   a transaction upstream, over both tables or one
+    produce   a transaction upstream, over several tables or one: new rows of sets, which have no
+              key; changes of all kinds of the rows of registers, which have one
     read      strict reads of fed tables and our own, in one transaction
-    define    the source is paused, and goes on
+    define    the source is paused, and goes on; another one is made and dropped
 
 INVARIANTS
   L1  the fed tables show a prefix of upstream's transactions at every timestamp (F2).
-  L2  in calm weather everything comes, however often the server has died before.
+  L2  in calm weather everything comes, however often the server has died before, and nothing is
+      left upstream of a source that was dropped (F8).
 """
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from coordinator.core.messages.catalog_changes import PutObject, PutTable
+from coordinator.core.messages.catalog_changes import (
+    PutObject,
+    PutTable,
+    RemoveObject,
+    RemoveTable,
+)
+from ingest.reader import ChangeRow, UpstreamChange
 from sql.catalog.objects import Feed, SourceDefinition
-from tests.resilience.history.events import Add, Finding, History, Key, Operation, ReadSet
+from sql.catalog.sources import sources_of, tables_of_source
+from tests.resilience.history.events import Add, Finding, History, Key, Operation, Read, ReadSet
 from tests.resilience.sim.odds import CALM
 from tests.resilience.sim.server import Server
 from tests.resilience.sim.session import Session
-from tests.resilience.sim.upstream import SCRIPTED, ScriptedUpstream
+from tests.resilience.sim.upstream import MAIN, SCRIPTED, ScriptedUpstream
+from tests.resilience.sim.upstream_changes import register_changes, set_changes
 from tests.resilience.sim.workload import Draw, Plan, Usual, one_by_one, perform
 
-FED = ("s1", "s2")
+SETS = ("s1", "s2")
+CHANGED = "r9"
+FED = (*SETS, CHANGED)
 OWN = "s0"
-KEYS: Sequence[Key] = ("s0_1", "s1_1", "s2_1")
+REGISTERS: Sequence[Key] = ("r9_1", "r9_2")
+KEYS: Sequence[Key] = ("s0_1", "s1_1", "s2_1", *REGISTERS)
 DRAINED_S = 8.0
 SOURCE = ("source", "public", "feed")
+OTHER = ("source", "public", "other")
+UNREAD = "s8"
 
 
 class Sources(Usual):
@@ -36,7 +52,8 @@ class Sources(Usual):
     def __init__(self, draw: Draw) -> None:
         super().__init__(draw)
         self._upstream: ScriptedUpstream | None = None
-        self._produced: list[Mapping[str, Sequence[int]]] = []
+        self._shown: list[Mapping[Key, frozenset[int]]] = [{}]
+        """What each prefix of upstream comes to."""
 
     def first(self) -> Sequence[Plan]:
         """The source, and the tables that it feeds."""
@@ -44,17 +61,22 @@ class Sources(Usual):
 
     async def _create(self, session: Session) -> tuple[Operation, ...]:
         bare = await session.new_table("feed")
-        source = SourceDefinition(bare.oid, "public", "feed", connector=SCRIPTED, feed_id="f")
+        source = SourceDefinition(bare.oid, "public", "feed", connector=SCRIPTED, feed_id=MAIN)
         tables = [await session.new_table(name) for name in FED]
-        fed = [replace(t, feed=Feed(source.oid, t.name), keys=()) for t in tables]
+        fed = [replace(t, feed=_feed(source, t.name), keys=()) for t in tables]
+        for _ in range(self._draw.random.randrange(4)):
+            # What is there already comes with the snapshot.
+            self._produce(session)
         await session.define(PutObject(source), *map(PutTable, fed))
         return ()
 
     def plan(self) -> Plan:
         rng = self._draw.random
-        match rng.randrange(12):
+        match rng.randrange(13):
             case 0:
                 return Plan((), self._pause_or_resume)
+            case 12:
+                return Plan((), self._make_or_drop)
             case 1 | 2:
                 return one_by_one([Add("s0_1", self._draw.values.next())])
             case 3 | 4 | 5 | 6:
@@ -65,7 +87,7 @@ class Sources(Usual):
     def _reading(self, *, produces: bool) -> Plan:
         """Reads, and perhaps a write of our own; upstream goes on meanwhile."""
         rng = self._draw.random
-        reads: list[Operation] = [ReadSet(key) for key in rng.sample(KEYS, rng.choice((1, 2, 3)))]
+        reads: list[Operation] = [_read(key) for key in rng.sample(KEYS, rng.choice((1, 2, 3)))]
         if rng.random() < 0.3:
             reads.append(Add("s0_1", self._draw.values.next()))
         asked = tuple(reads)
@@ -83,11 +105,17 @@ class Sources(Usual):
 
     def _produce(self, session: Session) -> None:
         rng, values = self._draw.random, self._draw.values
-        names = FED if rng.random() < 0.6 else (rng.choice(FED),)
-        made = {name: [values.next() for _ in range(rng.choice((1, 1, 2)))] for name in names}
-        self._produced.append(made)
-        self._upstream = session.world.upstream
-        self._upstream.produce(made, values.process())
+        upstream = self._upstream = session.world.upstream
+        names = FED if rng.random() < 0.4 else (rng.choice(FED),)
+        changes: dict[str, Sequence[UpstreamChange]] = {}
+        operations: list[Operation] = []
+        for name in names:
+            rows = upstream.rows.get(name, [])
+            make = register_changes if name == CHANGED else set_changes
+            changes[name], written = make(name, rows, rng, values.next)
+            operations += written
+        upstream.produce(changes, operations, values.process())
+        self._shown.append(_shown(upstream.rows))
         session.world.tally.fed += 1
 
     async def _pause_or_resume(self, session: Session) -> tuple[Operation, ...]:
@@ -96,9 +124,25 @@ class Sources(Usual):
         await session.define(PutObject(replace(source, paused=paused, version=source.version + 1)))
         return ()
 
+    async def _make_or_drop(self, session: Session) -> tuple[Operation, ...]:
+        """Another source of the same upstream comes, or goes: its table is read by nobody."""
+        catalog = session.snapshot.catalog
+        there = catalog.objects.get(OTHER)
+        if isinstance(there, SourceDefinition):
+            tables = tables_of_source(catalog, there.oid)
+            await session.define(RemoveObject(there), *map(RemoveTable, tables))
+            return ()
+        bare = await session.new_table("other")
+        name = f"other{bare.oid}"
+        source = SourceDefinition(bare.oid, "public", "other", connector=SCRIPTED, feed_id=name)
+        table = await session.new_table(UNREAD)
+        fed = replace(table, feed=Feed(source.oid, SETS[0]), keys=())
+        await session.define(PutObject(source), PutTable(fed))
+        return ()
+
     def read_all(self) -> Plan:
         """In calm weather everything has come before (L2)."""
-        asked = tuple(ReadSet(key) for key in KEYS)
+        asked = tuple(map(_read, KEYS))
 
         async def body(session: Session) -> tuple[Operation, ...]:
             source = _source(session)
@@ -118,8 +162,16 @@ class Sources(Usual):
         if source.paused or self._upstream is None:
             return None
         if await self._upstream.is_drained(DRAINED_S):
-            return None
+            return await self._what_is_left(leader)
         return f"{self._upstream.forgotten} of {len(self._upstream.log)} are acknowledged"
+
+    async def _what_is_left(self, leader: Server) -> str | None:
+        """F8."""
+        assert self._upstream is not None, "it is drained"
+        await asyncio.sleep(DRAINED_S)
+        there = {source.feed_id for source in sources_of(leader.driver.newest_catalog)}
+        left = self._upstream.slots - there
+        return f"{sorted(left)} are left upstream" if left else None
 
     def judge(self, history: History) -> Sequence[Finding]:
         """L1."""
@@ -129,24 +181,43 @@ class Sources(Usual):
             if transaction.is_ok
             for finding in self._prefix(
                 {
-                    operation.key: frozenset(operation.values)
+                    operation.key: _told(operation)
                     for operation in transaction.operations
-                    if isinstance(operation, ReadSet) and operation.values is not None
+                    if isinstance(operation, ReadSet | Read) and operation.key[:2] in FED
                 }
             )
         ]
 
     def _prefix(self, told: Mapping[Key, frozenset[int]]) -> Sequence[Finding]:
         """What one transaction was told of fed tables is what some prefix comes to."""
-        asked = [name for name in FED if f"{name}_1" in told]
-        seen = {name: set(told[f"{name}_1"]) for name in asked}
-        reached: dict[str, set[int]] = {name: set() for name in asked}
-        for produced in ({}, *self._produced):
-            for name in asked:
-                reached[name].update(produced.get(name, ()))
-            if reached == seen:
+        for shown in self._shown:
+            if all(shown.get(key, frozenset()) == values for key, values in told.items()):
                 return ()
-        return [Finding("prefix", f"{seen} is no prefix of upstream")] if asked else ()
+        return [Finding("prefix", f"{told} is no prefix of upstream")]
+
+
+def _feed(source: SourceDefinition, name: str) -> Feed:
+    return Feed(source.oid, name, key=("key",) if name == CHANGED else ())
+
+
+def _read(key: Key) -> ReadSet | Read:
+    return Read(key) if key in REGISTERS else ReadSet(key)
+
+
+def _told(operation: ReadSet | Read) -> frozenset[int]:
+    if isinstance(operation, Read):
+        return frozenset(() if operation.value is None else (operation.value,))
+    return frozenset(operation.values or ())
+
+
+def _shown(rows: Mapping[str, Sequence[ChangeRow]]) -> Mapping[Key, frozenset[int]]:
+    found: dict[Key, frozenset[int]] = {}
+    for name, some in rows.items():
+        for key, _, value in some:
+            assert isinstance(value, int), "values are numbers"
+            place = f"{name}_{key}"
+            found[place] = found.get(place, frozenset()) | {value}
+    return found
 
 
 def _source(session: Session) -> SourceDefinition:

@@ -1,14 +1,16 @@
 """Bugs planted into change streams: subscribers of the simulation must find each of them."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from weakref import WeakKeyDictionary
 
 import pytest
 
 from coordinator.core.change_streams.steps import ChangeStep, SubscriptionId, SubscriptionRequest
 from coordinator.core.change_streams.subscriptions import Subscription, Subscriptions
+from coordinator.core.change_streams.value_dispatch import ValueDispatch
 from coordinator.core.messages.identities import ConnectionId
 from coordinator.core.read_holds import ReadHolds
+from coordinator.core.recent_writes import CommittedWrites
 from coordinator.core.state import CoreState
 from coordinator.execution.change_streams import change_rows, telling
 from coordinator.execution.change_streams.change_rows import TableChanges
@@ -16,7 +18,7 @@ from coordinator.execution.change_streams.compared_rows import views_at
 from coordinator.execution.change_streams.row_forms import RelationViews
 from coordinator.execution.change_streams.shared_steps import StepKey, StepSharing
 from coordinator.transaction.following import ChangeReader
-from storage.types import Timestamp
+from storage.types import ShardId, Timestamp
 from tests.resilience.sim.planted import Plant, Planted, assert_found
 
 
@@ -115,6 +117,48 @@ def steps_of_other_timestamps(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(StepSharing, "_key", key)
 
 
+def values_of_deleted_rows_forgotten(patch: pytest.MonkeyPatch) -> None:
+    """Who asks for a value hears of rows that come, and not of rows that go."""
+    concerned = ValueDispatch.concerned
+
+    def came(
+        self: ValueDispatch, shard: ShardId, writes: Iterable[CommittedWrites]
+    ) -> set[SubscriptionId]:
+        return concerned(self, shard, [CommittedWrites(entry.came) for entry in writes])
+
+    patch.setattr(ValueDispatch, "concerned", came)
+
+
+def steps_that_begin_with_the_commit(patch: pytest.MonkeyPatch) -> None:
+    """Who asks for a value moves past the commit that has it."""
+    wrote = Subscriptions.wrote
+
+    def late(
+        self: Subscriptions, shard: ShardId, ts: Timestamp, writes: Sequence[CommittedWrites]
+    ) -> None:
+        wrote(self, shard, ts, writes)
+        for known in self:
+            if known.next_concern == ts:
+                known.next_concern = Timestamp(ts + 1)
+
+    patch.setattr(Subscriptions, "wrote", late)
+
+
+def commits_forgotten_that_come_while_rows_are_told(patch: pytest.MonkeyPatch) -> None:
+    """Only sleepers hear of commits with their values."""
+    wrote = Subscriptions.wrote
+
+    def to_sleepers(
+        self: Subscriptions, shard: ShardId, ts: Timestamp, writes: Sequence[CommittedWrites]
+    ) -> None:
+        busy = {known.id: known.concerned_at for known in self if not known.asleep}
+        wrote(self, shard, ts, writes)
+        for known in self:
+            known.concerned_at = busy.get(known.id, known.concerned_at)
+
+    patch.setattr(Subscriptions, "wrote", to_sleepers)
+
+
 def fetches_that_wait_for_nothing(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(ChangeReader, "patience", lambda self: 0 if self._fetches else None)
 
@@ -133,6 +177,9 @@ def fetches_that_wait_for_nothing(patch: pytest.MonkeyPatch) -> None:
         (commits_left_out_at_the_bound, "calm"),
         (steps_of_other_timestamps, "calm"),
         (fetches_that_wait_for_nothing, "calm"),
+        (values_of_deleted_rows_forgotten, "calm"),
+        (steps_that_begin_with_the_commit, "calm"),
+        (commits_forgotten_that_come_while_rows_are_told, "calm"),
     ],
     ids=[
         "progress before rows",
@@ -146,6 +193,9 @@ def fetches_that_wait_for_nothing(patch: pytest.MonkeyPatch) -> None:
         "commits left out at the bound",
         "steps of other timestamps",
         "fetches that wait for nothing",
+        "values of deleted rows forgotten",
+        "steps that begin with the commit",
+        "commits forgotten that come while rows are told",
     ],
 )
 def test_planted_in_change_streams(

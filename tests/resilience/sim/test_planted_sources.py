@@ -1,11 +1,11 @@
 """Bugs planted into sources: the simulation must find each of them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import pytest
 
-from coordinator.core import commits
+from coordinator.core import commits, group_commit
 from coordinator.core.effects import Effect
 from coordinator.core.group_commit import GatheredMembers
 from coordinator.core.oracle import Oracle
@@ -15,13 +15,19 @@ from coordinator.core.sources.completions import (
     BatchPrepared,
     SourceMessage,
     SourcePulled,
+    TablesCopied,
 )
-from coordinator.core.sources.effects import PrepareBatch
+from coordinator.core.sources.effects import PrepareBatch, StartSource
+from coordinator.core.sources.leftovers import Leftovers
 from coordinator.core.sources.records import SourceRecord, put_source_record
 from coordinator.core.sources.running import RunningSource
 from coordinator.core.state import CoreState
+from coordinator.driver import fed_rows
+from coordinator.driver.fed_rows import FedRows
 from coordinator.driver.sources import SourceEffects
+from ingest.postgres import fold
 from storage.batch import WriteBatch
+from storage.known_rows import OldRows
 from storage.stash import Write
 from storage.types import ShardId, Timestamp, Token
 from tests.resilience.sim.planted import Plant, Planted, assert_found
@@ -31,8 +37,10 @@ def acknowledged_before_the_commit(patch: pytest.MonkeyPatch) -> None:
     """What was read is taken for what is there."""
     pulled = steps._pulled
 
-    def early(source: RunningSource, message: SourcePulled) -> list[Effect]:
-        effects = pulled(source, message)
+    def early(
+        core: CoreState, source: RunningSource, message: SourcePulled, now: Timestamp
+    ) -> list[Effect]:
+        effects = pulled(core, source, message, now)
         source.read_to = message.batch.upto
         return effects + steps._acknowledge(source)
 
@@ -74,11 +82,14 @@ def position_in_a_second_transaction(patch: pytest.MonkeyPatch) -> None:
 
 
 def started_from_what_was_acknowledged(patch: pytest.MonkeyPatch) -> None:
+    started = steps._start
+
     def start(source: RunningSource) -> Effect:
-        record = source.record
+        effect, record = started(source), source.record
+        assert isinstance(effect, StartSource), "it is one"
         if record is not None:
             record = replace(record, position={"offset": 0, **source.acknowledged})
-        return steps.StartSource(source.definition, source.attempt, record, source.fed)
+        return replace(effect, record=record)
 
     patch.setattr(steps, "_start", start)
 
@@ -109,9 +120,7 @@ def older_attempt_accepted(patch: pytest.MonkeyPatch) -> None:
         attempt = message.attempt if source is None else source.attempt
         return told(core, replace(message, attempt=attempt), now)
 
-    from coordinator.core import core
-
-    patch.setattr(core, "source_reported", any_attempt)
+    patch.setattr(steps, "source_reported", any_attempt)
 
 
 def records_lost_with_a_batch(patch: pytest.MonkeyPatch) -> None:
@@ -130,6 +139,58 @@ def records_lost_with_a_batch(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(steps, "_failed", forgetful)
 
 
+def last_record_wins(patch: pytest.MonkeyPatch) -> None:
+    """Of a key that changes twice in a batch the last record is taken, instead of folded (S4)."""
+    patch.setattr(fold, "_fill", lambda new, _before: new)
+
+
+def replaced_rows_stay(patch: pytest.MonkeyPatch) -> None:
+    """A row that changes is there twice."""
+    patch.setattr(FedRows, "_find", lambda *_: {})
+
+
+def equal_rows_stay(patch: pytest.MonkeyPatch) -> None:
+    """The same of a table without a key."""
+    patch.setattr(fed_rows, "find_equal_rows", lambda *_: [])
+
+
+def truncate_forgotten(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(fed_rows, "all_rows", lambda _view: {})
+
+
+def snapshot_in_a_second_transaction(patch: pytest.MonkeyPatch) -> None:
+    """The first commit has the position alone; the rows come with the next batch."""
+    copied, enqueue = steps._copied, steps._enqueue
+    kept: dict[ShardId, WriteBatch] = {}
+
+    def bare(core: CoreState, source: RunningSource, message: TablesCopied) -> list[Effect]:
+        kept.update(message.writes)
+        return copied(core, source, replace(message, writes={}))
+
+    def late(
+        core: CoreState,
+        source: RunningSource,
+        record: SourceRecord,
+        writes: Mapping[ShardId, WriteBatch],
+        *others: Mapping[ShardId, Sequence[OldRows]],
+    ) -> list[Effect]:
+        here = {} if source.record is None else dict(kept)
+        kept.clear() if here else None
+        return enqueue(core, source, record, {**here, **writes}, *others)
+
+    patch.setattr(steps, "_copied", bare)
+    patch.setattr(steps, "_enqueue", late)
+
+
+def slot_left_after_drop(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Leftovers, "due", lambda *_: [])
+
+
+def leftover_without_a_record(patch: pytest.MonkeyPatch) -> None:
+    """Only the coordinator that has dropped a source knows what is left."""
+    patch.setattr(group_commit, "left_writes", lambda *_: ())
+
+
 @pytest.mark.parametrize(
     ("plant", "weather"),
     [
@@ -140,6 +201,13 @@ def records_lost_with_a_batch(patch: pytest.MonkeyPatch) -> None:
         (upstream_transaction_split, "calm"),
         (older_attempt_accepted, "calm"),
         (records_lost_with_a_batch, "disks"),
+        (last_record_wins, "calm"),
+        (replaced_rows_stay, "calm"),
+        (equal_rows_stay, "calm"),
+        (truncate_forgotten, "calm"),
+        (snapshot_in_a_second_transaction, "calm"),
+        (slot_left_after_drop, "calm"),
+        (leftover_without_a_record, "crashes"),
     ],
     ids=[
         "acknowledged before the commit",
@@ -149,6 +217,13 @@ def records_lost_with_a_batch(patch: pytest.MonkeyPatch) -> None:
         "upstream transaction split",
         "older attempt accepted",
         "records lost with a batch",
+        "last record wins",
+        "replaced rows stay",
+        "equal rows stay",
+        "truncate forgotten",
+        "snapshot in a second transaction",
+        "slot left after DROP",
+        "leftover without a record",
     ],
 )
 def test_planted_in_sources(plant: Plant, weather: str, monkeypatch: pytest.MonkeyPatch) -> None:

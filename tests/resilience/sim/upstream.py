@@ -1,8 +1,8 @@
 """The upstream of the simulation's source: a log of transactions, and readers that fail.
 
-    produce ──▶ log ──▶ ScriptedReader.read ──▶ the server
-                 ▲                                  │
-                 └── forgotten up to here ◀─ acknowledge
+    produce ──▶ log ──▶ ScriptedReader.snapshot, read ──▶ the server
+                 ▲                                            │
+                 └──────── forgotten up to here ◀─ acknowledge
 
 It outlives the servers. What is acknowledged, it forgets: who reads there again has lost it. Each
 transaction is one of the history: it begins when it is produced, and ends when it is acknowledged.
@@ -11,6 +11,7 @@ So the judges say whether every strict read that begins afterwards sees it (F3 o
 INVARIANTS
   U1  nothing is acknowledged that was not given, and nothing is read that is forgotten (F3, F4).
   U2  a reader gives whole transactions, in their order, from where it was started (F6, F9).
+  U3  what stands here for a source is gone some time after its DROP (F8); the workload looks.
 """
 
 import asyncio
@@ -18,9 +19,12 @@ import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from coordinator.driver.sources import MakeReader
+import pyarrow as pa
+
 from ingest.reader import (
+    UNCHANGED,
     ChangeKind,
+    ChangeRow,
     Position,
     ReaderFailure,
     ReadLimits,
@@ -32,12 +36,16 @@ from ingest.reader import (
     UpstreamIdentity,
     UpstreamTable,
 )
-from sql.catalog.objects import SourceDefinition
+from sql.catalog.objects import ConnectionDefinition, SourceDefinition
 from storage.errors import StorageError
-from tests.resilience.history.events import Add, Recorder
+from tests.resilience.history.events import Operation, Recorder
 
 OFFSET = "offset"
+ROWS_OF_PART = 3
+"""Of a snapshot: it has several parts, and may fail between them."""
 IDENTITY: UpstreamIdentity = {"log": "1"}
+MAIN = "f"
+"""The slot whose acknowledgements the history has; of others it is only known that they are."""
 SCRIPTED = "scripted"
 """The kind of upstream that a source of the simulation names."""
 
@@ -46,9 +54,9 @@ Fault = Callable[[str], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class UpstreamTransaction:
-    """Values by table, and the process of the history that stands for it."""
+    """Changes by table, and the process of the history that stands for it."""
 
-    values: Mapping[str, Sequence[int]]
+    changes: Mapping[str, Sequence[UpstreamChange]]
     process: int
 
 
@@ -60,16 +68,25 @@ class ScriptedUpstream:
         self.found = found
         self.recorder: Recorder | None = None
         self.log: list[UpstreamTransaction] = []
+        self.rows: dict[str, list[ChangeRow]] = {}
         self.forgotten = 0
+        self.slots: set[str] = set()
+        """What stands here for sources, by their ids."""
         self.given = 0
         self._drained: asyncio.Event | None = None
 
-    def produce(self, values: Mapping[str, Sequence[int]], process: int) -> None:
+    def produce(
+        self,
+        changes: Mapping[str, Sequence[UpstreamChange]],
+        operations: Sequence[Operation],
+        process: int,
+    ) -> None:
         """A transaction commits upstream."""
         assert self.recorder is not None, "a run records"
-        self.log.append(UpstreamTransaction(values, process))
-        adds = [Add(f"{name}_1", value) for name, many in values.items() for value in many]
-        self.recorder.invoke(process, *adds)
+        self.log.append(UpstreamTransaction(changes, process))
+        for name, some in changes.items():
+            self.rows[name] = changed_rows(self.rows.get(name, []), some)
+        self.recorder.invoke(process, *operations)
 
     def acknowledge(self, upto: int) -> None:
         """The server has it: who reads from now on sees it."""
@@ -93,26 +110,81 @@ class ScriptedUpstream:
                 return False
         return self.forgotten == len(self.log)
 
-    def readers(self, fault: Fault, leads: Callable[[], bool]) -> MakeReader:
+    def readers(self, fault: Fault, leads: Callable[[], bool]) -> "ScriptedReaders":
         """The readers of a server whose calls `fault` delays, fails or never answers."""
+        return ScriptedReaders(self, fault, leads)
 
-        def make(source: SourceDefinition) -> ScriptedReader:
-            assert source.connector == SCRIPTED, "the simulation has no other upstream"
-            return ScriptedReader(self, fault, leads)
 
-        return make
+@dataclass(frozen=True, slots=True)
+class ScriptedReaders:
+    """Implements SourceReaders."""
+
+    upstream: ScriptedUpstream
+    fault: Fault
+    leads: Callable[[], bool]
+
+    async def reader(
+        self, source: SourceDefinition, _connection: ConnectionDefinition | None
+    ) -> "ScriptedReader":
+        """See SourceReaders."""
+        assert source.connector == SCRIPTED, "the simulation has no other upstream"
+        return ScriptedReader(self.upstream, self.fault, self.leads, source.feed_id)
+
+    async def release(
+        self, source: SourceDefinition, connection: ConnectionDefinition | None
+    ) -> None:
+        """See SourceReaders."""
+        await (await self.reader(source, connection)).release()
+
+
+def changed_rows(rows: Sequence[ChangeRow], changes: Sequence[UpstreamChange]) -> list[ChangeRow]:
+    """The rows of a table after some changes, one by one. An old row has the first column alone, if
+    that is the key.
+    """
+    found = list(rows)
+    for change in changes:
+        old, new = change.old, change.new
+        if change.kind is ChangeKind.TRUNCATE:
+            found = []
+            continue
+        if change.kind is ChangeKind.UPDATE and old is None:
+            old = new
+        before = None
+        if old is not None:
+            at = next(n for n, row in enumerate(found) if _is_same(old, row, change))
+            before = found.pop(at)
+        if new is not None:
+            found.append(
+                tuple(
+                    [
+                        before[n] if value is UNCHANGED and before is not None else value
+                        for n, value in enumerate(new)
+                    ]
+                )
+            )
+    return found
+
+
+def _is_same(old: ChangeRow, row: ChangeRow, change: UpstreamChange) -> bool:
+    if change.old is None:
+        return old[0] == row[0]
+    return all(value is UNCHANGED or value == own for value, own in zip(old, row, strict=True))
 
 
 class ScriptedReader:
     """Implements SourceReader."""
 
-    def __init__(self, upstream: ScriptedUpstream, fault: Fault, leads: Callable[[], bool]) -> None:
+    def __init__(
+        self, upstream: ScriptedUpstream, fault: Fault, leads: Callable[[], bool], slot: str
+    ) -> None:
         self._upstream = upstream
+        self._slot = slot
         self._fault = fault
         self._leads = leads
         self._next = 0
         self._started = False
         self._closed = False
+        self._snapshot: dict[str, list[ChangeRow]] = {}
 
     async def inspect(self) -> Upstream:
         """See SourceReader."""
@@ -122,13 +194,24 @@ class ScriptedReader:
     async def prepare(self, _tables: Sequence[UpstreamTable]) -> SourceProgress:
         """See SourceReader."""
         await self._may_fail("before source.prepare")
-        return SourceProgress({OFFSET: 0}, IDENTITY)
+        self._upstream.slots.add(self._slot)
+        await self._may_fail("after source.prepare")
+        self._next = len(self._upstream.log)
+        self._snapshot = {name: list(rows) for name, rows in self._upstream.rows.items()}
+        return SourceProgress({OFFSET: self._next}, IDENTITY)
 
     async def snapshot(self) -> AsyncIterator[SnapshotPart]:
-        """Nothing is there before the log."""
-        nothing: tuple[SnapshotPart, ...] = ()
-        for each in nothing:
-            yield each
+        """See SourceReader."""
+        for name, rows in self._snapshot.items():
+            for first in range(0, len(rows), ROWS_OF_PART):
+                await self._may_fail("during source.snapshot")
+                part = rows[first : first + ROWS_OF_PART]
+                columns = [pa.array(column, pa.int64()) for column in zip(*part, strict=True)]
+                yield SnapshotPart(
+                    name, pa.RecordBatch.from_arrays(columns, names=["key", "position", "value"])
+                )
+        if self._slot == MAIN:
+            self._upstream.given = max(self._upstream.given, self._next)
 
     async def start(
         self, progress: SourceProgress, _tables: Sequence[UpstreamTable]
@@ -154,23 +237,26 @@ class ScriptedReader:
         self._check_not_forgotten()
         changes: dict[str, list[UpstreamChange]] = {}
         for transaction in upstream.log[self._next : end]:
-            for name, values in transaction.values.items():
-                rows = [UpstreamChange(ChangeKind.INSERT, new=(1, 0, value)) for value in values]
-                changes.setdefault(name, []).extend(rows)
+            for name, some in transaction.changes.items():
+                changes.setdefault(name, []).extend(some)
         await self._may_fail("after source.read")
         self._next = max(self._next, end)
-        upstream.given = max(upstream.given, self._next)
+        if self._slot == MAIN:
+            upstream.given = max(upstream.given, self._next)
         return SourceBatch({OFFSET: self._next}, changes)
 
     def _check_not_forgotten(self) -> None:
         """U1. A reader that is closed, or whose coordinator is deposed, may be behind."""
+        if self._slot != MAIN:
+            return
         if self._next < self._upstream.forgotten and self._leads() and not self._closed:
             self._upstream.found("lost", f"read at {self._next} of {self._upstream.forgotten}")
 
     async def acknowledge(self, upto: Position) -> None:
         """See SourceReader."""
         await self._may_fail("before source.acknowledge")
-        self._upstream.acknowledge(upto[OFFSET])
+        if self._slot == MAIN:
+            self._upstream.acknowledge(upto[OFFSET])
         await self._may_fail("after source.acknowledge")
 
     async def newest(self) -> Position:
@@ -183,6 +269,9 @@ class ScriptedReader:
 
     async def release(self) -> None:
         """See SourceReader."""
+        await self._may_fail("before source.release")
+        self._upstream.slots.discard(self._slot)
+        await self._may_fail("after source.release")
 
     async def _may_fail(self, place: str) -> None:
         try:

@@ -23,13 +23,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
-from coordinator.driver.sources import MakeReader
+from coordinator.driver.sources import SourceGround
 from storage.errors import Determinate, Fatal, Indeterminate
 from storage.memory import MemoryObjectStore, MemoryStash
 from storage.types import Timestamp
 from tests.resilience.history.events import Finding
 from tests.resilience.sim.faults import FaultyObjectStore, FaultyStash, Late, TwoStepStore
 from tests.resilience.sim.grants import Holders
+from tests.resilience.sim.key_changes import key_index
 from tests.resilience.sim.odds import CALM, Odds, draw_settings
 from tests.resilience.sim.rows import Reader
 from tests.resilience.sim.server import Server, WallClock, is_bug
@@ -142,7 +143,7 @@ class World:
             self.settings,
             self.found,
             jump_max_us=self.stormy.clock_jump_max_us,
-            readers=self._readers,
+            sources=self._sources,
         )
         self.servers.append(server)
         fault = partial(self._fault, server)
@@ -153,11 +154,12 @@ class World:
         server.start(stash, FaultyObjectStore(store, fault))
         return server
 
-    def _readers(self, server: Server) -> MakeReader:
+    def _sources(self, server: Server) -> SourceGround:
         def leads() -> bool:
             return server.epoch == self.stash.epoch
 
-        return self.upstream.readers(partial(self._fault, server), leads)
+        readers = self.upstream.readers(partial(self._fault, server), leads)
+        return SourceGround(readers, key_index(self.store))
 
     def _bury(self, server: Server) -> None:
         self.note(f"server {server.number} is over: {server.cause!r}")

@@ -48,8 +48,15 @@ def make_history(
     compacts: bool = True,
 ) -> History:
     """Make one, with cuts and compactions between."""
-    choices = random.Random(seed)
     connection.execute(SETUP.encode())
+    return go_on(connection, seed, transactions, compacts=compacts)
+
+
+def go_on(
+    connection: psycopg.Connection[TupleRow], seed: int, transactions: int, *, compacts: bool = True
+) -> History:
+    """The same over the tables as they are."""
+    choices = random.Random(seed)
     history = History(now(connection))
     for number in range(transactions):
         with connection.transaction():

@@ -30,6 +30,7 @@ STATEMENTS: tuple[LiteralString, ...] = (
     "create user bob with password 'hunter2",
     "create user mapping for ann server s options (user 'a', password 'hunter2')",
     "create server s foreign data wrapper w options (host 'h', password 'hunter2')",
+    "create connection c to postgres (host 'h', password 'hunter2')",
     "create subscription s connection 'host=h password=hunter2' publication p",
     "select * from dblink('postgresql://ann:hunter2@host/db', 'select 1') as t(a int)",
     "set app.api_token = 'hunter2'",

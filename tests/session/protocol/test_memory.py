@@ -150,6 +150,26 @@ def test_many_large_messages_at_once(server: Meridian) -> None:
     assert b"length" in _answer(port, query)
 
 
+@pytest.mark.slow
+def test_fifty_clients_that_send_200_megabytes(server: Meridian) -> None:
+    """Ten gigabytes: hardly any of it is kept, everybody is told, and others are served."""
+    port = urlsplit(server.dsn).port or 0
+    query = _query(b"select length('" + b"x" * (200 << 20) + b"')")
+    said: list[bytes] = []
+    with _Growth(server) as growth, psycopg.connect(server.dsn, autocommit=True) as other:
+        threads = [
+            threading.Thread(target=lambda: said.append(_answer(port, query))) for _ in range(50)
+        ]
+        for thread in threads:
+            thread.start()
+        while any(thread.is_alive() for thread in threads):
+            assert other.execute("select 7").fetchall() == [(7,)]
+    assert len(said) == 50
+    assert all(b"53200" in one or b"length" in one for one in said)
+    assert growth.most_mb < 768
+    assert b"length" in _answer(port, _query(b"select length('x')"))
+
+
 def test_clients_that_read_nothing(server: Meridian) -> None:
     """16 of them, with results of 60 MB: they would have a gigabyte, and others are served."""
     port = urlsplit(server.dsn).port or 0

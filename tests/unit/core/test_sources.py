@@ -15,14 +15,19 @@ from coordinator.core.sources.completions import (
     SourceFailed,
     SourcePulled,
     SourceStarted,
+    TablesCopied,
+    UpstreamReleased,
 )
 from coordinator.core.sources.effects import (
     AcknowledgeSource,
+    CopyTables,
     PrepareBatch,
     PullSource,
+    ReleaseUpstream,
     StartSource,
     StopSource,
 )
+from coordinator.core.sources.leftovers import LEFTOVER_RECORDS
 from coordinator.core.sources.records import SOURCE_RECORDS
 from ingest.reader import ChangeKind, SourceBatch, UpstreamChange
 from sql.catalog.catalog import Table
@@ -32,7 +37,7 @@ from tests.support.transcript import run_transcript
 from tests.unit.core.test_core import TESTDATA, Story
 from tests.unit.core.validated import written
 
-SOURCE = SourceDefinition(30_000, "public", "s", connector="scripted")
+SOURCE = SourceDefinition(30_000, "public", "s", connector="scripted", feed_id="one")
 
 
 class SourceStory(Story):
@@ -66,6 +71,10 @@ class SourceStory(Story):
                 return ChangeCatalog(TransactionId(int(names[0])), gone)
             case "started":
                 return SourceStarted(SOURCE.oid, attempt, upto)
+            case "copied":
+                rows = written(TransactionId(0), self.table("a"), arguments).batch
+                writes = {self.shard("a"): rows} if "rows" in arguments else {}
+                return TablesCopied(SOURCE.oid, attempt, upto, {}, writes)
             case "pulled":
                 values = [int(value) for value in arguments.get("rows", "").split(",") if value]
                 changes = [UpstreamChange(ChangeKind.INSERT, new=(value,)) for value in values]
@@ -77,6 +86,8 @@ class SourceStory(Story):
             case "failed":
                 broken = "broken" in names
                 return SourceFailed(SOURCE.oid, attempt, "08006", "away", broken=broken)
+            case "released":
+                return UpstreamReleased("one.1", done="not" not in names)
             case "acknowledged":
                 return SourceAcknowledged(SOURCE.oid, attempt, upto, "not" not in names)
             case _:
@@ -87,19 +98,28 @@ class SourceStory(Story):
             case StartSource(attempt=attempt, record=record):
                 where = "new" if record is None else f"after {record.position['offset']}"
                 return f"start source, attempt {attempt}, {where}"
+            case CopyTables(attempt=attempt):
+                return f"copy tables, attempt {attempt}"
             case PullSource(attempt=attempt):
                 return f"pull, attempt {attempt}"
             case PrepareBatch(attempt=attempt, batch=batch):
                 return f"prepare up to {batch.upto['offset']}, attempt {attempt}"
             case AcknowledgeSource(upto=upto):
                 return f"acknowledge {upto['offset']}"
-            case StopSource(released=released):
-                return "stop source" + (" and release" if released else "")
+            case StopSource():
+                return "stop source"
+            case ReleaseUpstream(leftover=leftover):
+                return f"release {leftover.name}"
             case CommitGroup(commit=commit):
                 found = [r for r in commit.records if r.collection == SOURCE_RECORDS]
                 shown = [
                     f"record {r.value.decode()}" if isinstance(r, Put) else "no record"
                     for r in found
+                ]
+                shown += [
+                    f"leftover {r.key}"
+                    for r in commit.records
+                    if r.collection == LEFTOVER_RECORDS and isinstance(r, Put)
                 ]
                 return " ".join([super().describe(effect), *shown])
             case _:

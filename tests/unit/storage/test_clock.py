@@ -98,6 +98,15 @@ def test_a_step_back_is_believed_and_so_is_its_end() -> None:
     assert clock.state.jumps == 0
 
 
+def test_a_jump_that_nobody_has_seen_is_accepted_as_one() -> None:
+    hands = Hands()
+    clock = hands.clock()
+    hands.wall_us += DAY
+    assert accept_clock(clock)
+    assert clock.state.jumps == 1
+    assert clock.now() == START + DAY
+
+
 def test_an_accepted_clock_is_believed() -> None:
     hands = Hands()
     clock = hands.clock()

@@ -79,7 +79,7 @@ def _set_schema_of(
         detail = f'Sequence "{found.name}" is linked to table "{owner.name}".'
         message = "cannot move an owned sequence into another schema"
         raise SqlError("0A000", message, detail=detail)
-    _check_target(binding, found.schema, schema)
+    check_move(binding, found.schema, schema)
     if schema == found.schema:
         return ChangeObjects(tag)
     _refuse_taken(binding, schema, found.name)
@@ -88,7 +88,8 @@ def _set_schema_of(
     return ChangeObjects(tag, objects=(moved_to_schema(found, schema),))
 
 
-def _check_target(binding: Binding, before: str, schema: str) -> None:
+def check_move(binding: Binding, before: str, schema: str) -> None:
+    """Whether things may go to this schema. Raises 42501, 0A000, 3F000."""
     if schema in SYSTEM_SCHEMAS:
         raise SqlError("42501", f"permission denied for schema {schema}")
     if is_temporary_schema(schema) or is_temporary_schema(before):
@@ -104,7 +105,7 @@ def _refuse_taken(binding: Binding, schema: str, name: str) -> None:
 
 
 def _set_schema_of_table(binding: Binding, table: Table, schema: str) -> AlterTable:
-    _check_target(binding, table.schema, schema)
+    check_move(binding, table.schema, schema)
     if schema == table.schema:
         return AlterTable()
     _refuse_taken(binding, schema, table.name)

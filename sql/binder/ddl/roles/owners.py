@@ -112,6 +112,13 @@ def alter_owner(binding: Binding, node: Node) -> ChangePrivileges:
     return ChangePrivileges(f"ALTER {word}", rights=rights)
 
 
+def owned_by(
+    catalog: Catalog, thing: OwnedObject, role: int
+) -> tuple[tuple[Subject, ObjectPrivileges], ...]:
+    """The rights of a thing that a role owns from now on."""
+    return tuple(_owned(catalog, [thing], role))
+
+
 def _with_own(catalog: Catalog, found: Table | CatalogObject) -> list[OwnedObject]:
     """A relation, and the sequences that go with it."""
     own = [owned_object(one) for one in catalog.sequences() if one.owner == found.oid]

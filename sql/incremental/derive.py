@@ -1,0 +1,324 @@
+"""Choose how a query is maintained, and make the program of it.
+
+┌ Project, Filter, Sort ─ a node whose keys are shown ─▶ keys:    stored rows with affected keys
+├ every node is determined ────────────────────────────▶ changes: the rows that go, by value
+└ others ──────────────────────────────────────────────▶ full:    all rows, compared
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+
+from sql.errors import SqlError
+from sql.incremental.affected_rows import joined_with_equal_keys
+from sql.incremental.node_changes import (
+    AFFECTED,
+    FULL,
+    ROW_BY_ROW,
+    KeyedInputs,
+    NodeChanges,
+    at_side,
+    keyed_inputs,
+)
+from sql.incremental.normalize import with_queries_inlined
+from sql.incremental.program import (
+    LEAVING_ROWS,
+    STORED_ROWS,
+    ChangesByKey,
+    ChangesByValue,
+    InputSide,
+    KeysStep,
+    MaintenanceProgram,
+    NodeNote,
+    NotIncremental,
+    ProgramPlan,
+    Strategy,
+)
+from sql.plan.changes_of_plans import undetermined_part
+from sql.plan.nodes import (
+    ColumnId,
+    ColumnRef,
+    CteScan,
+    DistinctOn,
+    DistinctRows,
+    Expr,
+    Filter,
+    GroupBy,
+    Join,
+    Limit,
+    Plan,
+    PlanColumn,
+    Project,
+    Recursive,
+    Scan,
+    SetOp,
+    SetOpKind,
+    SetScan,
+    Sort,
+    Values,
+    Window,
+    With,
+    output_columns,
+)
+from sql.plan.projections import column_references
+from sql.plan.renumbering import defined_columns
+from sql.plan.system_columns import relations_with_versions
+from sql.plan.traverse import (
+    has_subquery,
+    inputs,
+    is_volatile_plan,
+    plan_expressions,
+    prune_columns,
+    scans,
+    subqueries,
+    substitute_columns,
+    walk,
+)
+from sql.types.comparability import check_equality
+from sql.types.sql_type import INT8, TEXT, SqlType
+
+
+def maintenance_program(plan: Plan) -> MaintenanceProgram | NotIncremental:
+    """How the rows of a query change with its inputs. The plan is that of the stored rows: its
+    columns have the types of the view's.
+    """
+    if is_volatile_plan(plan):
+        return NotIncremental("volatile functions")
+    if relations_with_versions(plan):
+        return NotIncremental("ctid or xmin")
+    if not output_columns(plan):
+        return NotIncremental("no columns")
+    used = [column.id for column in defined_columns(plan)]
+    used += [ColumnId(part.cte) for part in walk(plan) if isinstance(part, With | Recursive)]
+    changes = NodeChanges(1 + max(used, default=0))
+    plan = prune_columns(with_queries_inlined(plan, changes.new_id))
+    return _Choice(plan, changes).program()
+
+
+@dataclass(slots=True)
+class _KeyedTop:
+    """The nodes at the top of a plan, row by row, and the one with keys below them. `shown`: which
+    keys stand in which columns of the plan.
+    """
+
+    above: tuple[Project | Filter | Sort, ...]
+    node: Plan
+    keyed: KeyedInputs
+    shown: Mapping[int, int]
+
+
+class _Choice:
+    """The derivation for one plan."""
+
+    def __init__(self, plan: Plan, changes: NodeChanges) -> None:
+        self._plan = plan
+        self._changes = changes
+        self._columns = output_columns(plan)
+
+    def program(self) -> MaintenanceProgram:
+        top = _keyed_top(self._plan)
+        undetermined = undetermined_part(self._plan)
+        if top is not None and undetermined_below(top.node) is None:
+            return self._by_key(top)
+        if undetermined is not None:
+            return self._full(f"several answers are right: {undetermined}")
+        step = self._changes.result(self._plan)
+        every = frozenset(scan.relation for scan in scans(self._plan))
+        for node, relations in self._changes.whole:
+            if every <= relations:
+                self._changes = NodeChanges(int(self._changes.new_id()))
+                return self._full(f"every change may bear on all rows: {node_title(node)}")
+        columns = step.columns[:-1]
+        return self._made(
+            ChangesByValue(step.relation, ProgramPlan.of(self._stored_like(columns))),
+            Strategy.CHANGES,
+            None,
+        )
+
+    def _made(
+        self,
+        result: ChangesByValue | ChangesByKey,
+        strategy: Strategy,
+        reason: str | None,
+    ) -> MaintenanceProgram:
+        relations = dict.fromkeys(scan.relation for scan in scans(self._plan))
+        return MaintenanceProgram(
+            tuple(relations),
+            tuple(self._changes.steps),
+            result,
+            self._columns,
+            strategy,
+            reason,
+            tuple(self._notes(self._plan, 0, strategy)),
+        )
+
+    def _notes(self, plan: Plan, depth: int, strategy: Strategy) -> Iterator[NodeNote]:
+        way = self._changes.ways.get(id(plan))
+        # A projection of rows says nothing.
+        is_silent = isinstance(plan, Project) and way in (None, ROW_BY_ROW)
+        if strategy is Strategy.FULL and not is_silent:
+            yield NodeNote(depth, node_title(plan), FULL)
+            return
+        if way is not None and not is_silent:
+            yield NodeNote(depth, node_title(plan), way)
+            depth += 1
+        within = (inner.plan for expr in plan_expressions(plan) for inner in subqueries(expr))
+        for below in chain(inputs(plan), within):
+            yield from self._notes(below, depth, strategy)
+
+    # --- full ----------------------------------------------------------------------------------
+
+    def _full(self, reason: str) -> MaintenanceProgram:
+        """All rows, compared with all that are stored."""
+        sources = self._changes.sources([self._plan])
+        rows = at_side(self._plan, InputSide.AFTER)
+        result = ChangesByKey(sources, ProgramPlan.of(self._stored()), ProgramPlan.of(rows))
+        return self._made(result, Strategy.FULL, reason)
+
+    # --- by key --------------------------------------------------------------------------------
+
+    def _by_key(self, top: _KeyedTop) -> MaintenanceProgram:
+        changes = self._changes
+        shown = tuple(top.shown)
+        keyed = KeyedInputs(tuple([tuple([k[at] for at in shown]) for k in top.keyed.keys]))
+        keys = changes.keys_of(top.node, keyed)
+        changes.ways[id(top.node)] = f"{AFFECTED} ({self._names(top)})"
+        rows = changes.keyed_node(top.node, keyed, keys, InputSide.AFTER)
+        for node in reversed(top.above):
+            changes.ways[id(node)] = ROW_BY_ROW
+            rows = replace(node, input=rows)
+        found = self._stored_with(keys, [top.shown[at] for at in shown])
+        result = ChangesByKey(
+            frozenset([keys.relation]), ProgramPlan.of(found), ProgramPlan.of(rows)
+        )
+        return self._made(result, Strategy.KEYS, None)
+
+    def _names(self, top: _KeyedTop) -> str:
+        return ", ".join(self._columns[place].name for place in top.shown.values())
+
+    def _stored(self) -> Scan:
+        changes = self._changes
+        columns = tuple([changes.new_column(column) for column in self._columns])
+        identity = (
+            PlanColumn(changes.new_id(), "source", TEXT),
+            PlanColumn(changes.new_id(), "index", INT8),
+        )
+        every = tuple(range(len(columns)))
+        return Scan(STORED_ROWS, STORED_ROWS, columns, every, identity)
+
+    def _stored_with(self, keys: KeysStep, places: Sequence[int]) -> Plan:
+        """The stored rows with these keys."""
+        stored = self._stored()
+        refs = column_references([stored.columns[place] for place in places])
+        return joined_with_equal_keys(stored, refs, self._changes.scan_of_keys(keys))
+
+    def _stored_like(self, columns: Sequence[PlanColumn]) -> Plan:
+        """The stored rows that equal one that goes, in the columns that can be compared."""
+        stored = self._stored()
+        places = [at for at, column in enumerate(columns) if _is_comparable(column.type)]
+        if not places:
+            return stored
+        changes = self._changes
+        refs = column_references([stored.columns[place] for place in places])
+
+        def gone() -> Scan:
+            made = tuple([changes.new_column(columns[place]) for place in places])
+            return Scan(LEAVING_ROWS, LEAVING_ROWS, made, tuple(places))
+
+        return joined_with_equal_keys(stored, refs, gone)
+
+
+def undetermined_below(node: Plan) -> str | None:
+    """What of a node's inputs has several right answers."""
+    return next((found for below in inputs(node) if (found := undetermined_part(below))), None)
+
+
+def _keyed_top(plan: Plan) -> _KeyedTop | None:
+    """The node whose keys are columns of the plan, if there is one below rows by rows."""
+    above: list[Project | Filter | Sort] = []
+    node = plan
+    while isinstance(node, Project | Filter | Sort):
+        if any(map(has_subquery, plan_expressions(node))):
+            return None
+        above.append(node)
+        node = node.input
+    union_all = isinstance(node, SetOp) and node.kind is SetOpKind.UNION and node.all
+    if union_all or not isinstance(node, GroupBy | Window | DistinctRows | DistinctOn | SetOp):
+        return None
+    keyed = keyed_inputs(node)
+    if keyed is None:
+        return None
+    places = _places(above, node)
+    shown: dict[int, int] = {}
+    for at, key in enumerate(_shown_keys(node, keyed)):
+        if key in places:
+            shown[at] = places[key]
+    return _KeyedTop(tuple(above), node, keyed, shown) if shown else None
+
+
+def _shown_keys(node: Plan, keyed: KeyedInputs) -> Sequence[Expr]:
+    """The keys as expressions over the node's own columns."""
+    match node:
+        case GroupBy():
+            columns: Mapping[Expr, PlanColumn] = dict(
+                zip(reversed(node.keys), reversed(node.key_columns), strict=True)
+            )
+            return [ColumnRef(columns[key].id, columns[key].type) for key in keyed.keys[0]]
+        case SetOp():
+            return column_references(node.columns)
+        case _:
+            return keyed.keys[0]
+
+
+def _places(above: Sequence[Project | Filter | Sort], node: Plan) -> dict[Expr, int]:
+    """Where what is shown stands in the plan, as expressions over the node's columns."""
+    shown: Sequence[Expr] = ()
+    made: dict[ColumnId, Expr] | None = None
+    for one in reversed(above):
+        if isinstance(one, Project):
+            below = made or {}
+            shown = [substitute_columns(expr, below) for expr in one.exprs]
+            made = {c.id: e for c, e in zip(one.columns, shown, strict=True)}
+    if made is None:
+        shown = column_references(output_columns(node))
+    found: dict[Expr, int] = {}
+    for at, expr in enumerate(shown):
+        found.setdefault(expr, at)
+    return found
+
+
+def _is_comparable(type_: SqlType) -> bool:
+    try:
+        check_equality(type_, None)
+    except SqlError:
+        return False
+    return True
+
+
+def node_title(plan: Plan) -> str:
+    """A node as EXPLAIN of a program names it."""
+    match plan:
+        case Scan():
+            return f"Scan on {plan.name}"
+        case SetOp():
+            return f"{plan.kind.value.capitalize()}{' All' if plan.all else ''}"
+        case Join():
+            return f"{plan.kind.value.capitalize()} Join"
+        case GroupBy():
+            return "Aggregate"
+        case DistinctRows() | DistinctOn():
+            return "Unique"
+        case Window():
+            return "WindowAgg"
+        case Recursive():
+            return "Recursive Union"
+        case Project():
+            return "Projection"
+        case Values() | SetScan() | CteScan() | With():
+            return "Result"
+        case Filter():
+            return "Filter"
+        case Sort():
+            return "Sort"
+        case Limit():
+            return "Limit"

@@ -1,0 +1,1 @@
+"""Sources from a real PostgreSQL, by statements of a real server."""
