@@ -10,6 +10,6 @@ _LEVELS: Final = (
 _RANKS: Final = {name: rank for rank, name in enumerate(_LEVELS)}
 
 
-def is_told(severity: Severity, least: str) -> bool:
+def is_severe_enough(severity: Severity, least: str) -> bool:
     """Whether a notice is severe enough. `least`: the setting."""
     return _RANKS[severity.value.lower()] >= _RANKS[least]

@@ -58,7 +58,7 @@ from coordinator.pgwire.messages import (
 from coordinator.session.activity import Activity
 from coordinator.session.client import Client
 from coordinator.session.commands import Commands
-from coordinator.session.notice_ranks import is_told
+from coordinator.session.notice_ranks import is_severe_enough
 from coordinator.session.progress_notices import ProgressNotices
 from coordinator.session.requests import Identity
 from coordinator.session.short_answers import ShortAnswers
@@ -492,7 +492,7 @@ class Session:
     def _notice(self, notice: SqlError, severity: Severity) -> None:
         if severity is Severity.WARNING:
             self._log.failed(notice, LogSeverity.WARNING)
-        if is_told(severity, self._variables.get("client_min_messages")):
+        if is_severe_enough(severity, self._variables.get("client_min_messages")):
             self._client.send(notice_response(notice, severity))
 
 
