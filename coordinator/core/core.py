@@ -61,7 +61,6 @@ from coordinator.core.messages.requests import (
     AbortTransaction,
     AdoptSnapshot,
     Advance,
-    AwaitLoad,
     Begin,
     BeginStatement,
     BeginSubscription,
@@ -84,6 +83,7 @@ from coordinator.core.messages.requests import (
     Savepoint,
     Scan,
     ShutDown,
+    SourceRequest,
     Spilled,
     TakeInlineRows,
     TakeLease,
@@ -305,7 +305,7 @@ class Core:
                 return cuts.cut_flushed(self._state, message, now)
             case Optimize() | Vacuum():
                 return self._state.maintenance.asked(message) + self._advance(now)
-            case SourceCompletion() | UpstreamReleased() | AwaitLoad():
+            case SourceCompletion() | UpstreamReleased() | SourceRequest():
                 return step_sources(self._state, message, now) + self._advance(now)
             case FilesRewritten() | Forgotten() | Vacuumed():
                 return self._state.maintenance.ended(message, now) + self._advance(now)

@@ -222,6 +222,12 @@ class Coordination(Protocol):
         """
         ...
 
+    async def await_upstreams(self, sources: Sequence[int], timeout_us: int) -> None:
+        """Wait until all that the upstreams of these sources have committed by now is readable by a
+        strict read that begins then. Raises 57014.
+        """
+        ...
+
     def left_view(self, oid: int) -> LeftView | None:
         """Until when the rows of a view that is behind were exact; None: they are of no use."""
         ...

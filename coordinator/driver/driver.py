@@ -72,6 +72,7 @@ from coordinator.core.messages.replies import (
     Stopped,
     Subscribed,
     TableId,
+    UpstreamsReached,
     Views,
 )
 from coordinator.core.messages.requests import (
@@ -79,6 +80,7 @@ from coordinator.core.messages.requests import (
     AdoptSnapshot,
     Advance,
     AwaitLoad,
+    AwaitUpstreams,
     Begin,
     BeginStatement,
     BeginSubscription,
@@ -89,6 +91,7 @@ from coordinator.core.messages.requests import (
     Disconnected,
     Insertion,
     InsertRows,
+    LeaveUpstreams,
     Message,
     NewTableId,
     Optimize,
@@ -116,6 +119,7 @@ from coordinator.core.predicates import ReadPredicate
 from coordinator.core.short_writes.by_key import WriteByKey
 from coordinator.core.sources.effects import (
     AcknowledgeSource,
+    AskUpstream,
     CopyTables,
     PrepareBatch,
     PullSource,
@@ -308,6 +312,7 @@ class Driver:
                 | AcknowledgeSource()
                 | StopSource()
                 | ReleaseUpstream()
+                | AskUpstream()
             ):
                 assert self._feeding is not None, "a core with sources has readers"
                 self._spawn(self._feeding.run(effect))
@@ -559,6 +564,21 @@ class Driver:
     async def await_load(self, source: int) -> None:
         """See Coordination."""
         await self._request(lambda request: AwaitLoad(request, source), LoadAwaited)
+
+    async def await_upstreams(self, sources: Sequence[int], timeout_us: int) -> None:
+        """See Coordination."""
+        asked: list[RequestId] = []
+
+        def make(request: RequestId) -> AwaitUpstreams:
+            asked.append(request)
+            return AwaitUpstreams(request, tuple(sources), timeout_us)
+
+        try:
+            await self._request(make, UpstreamsReached)
+        finally:
+            # Nobody waits any more, whatever has happened.
+            for request in asked:
+                self._handle(LeaveUpstreams(request))
 
     def observe(self) -> Sequence[ObservedTimeline]:
         """See Coordination."""

@@ -28,9 +28,11 @@ from coordinator.core.sources.completions import (
     SourceStarted,
     TablesCopied,
     UpstreamReleased,
+    UpstreamReported,
 )
 from coordinator.core.sources.effects import (
     AcknowledgeSource,
+    AskUpstream,
     CopyTables,
     PrepareBatch,
     PullSource,
@@ -132,6 +134,8 @@ class SourceEffects:
                 return await self._release(effect.leftover)
             case AcknowledgeSource():
                 return await self._acknowledge(effect)
+            case AskUpstream():
+                return await self._ask(effect)
             case StartSource(source=source, attempt=attempt):
                 return await self._watched(source.oid, attempt, self._start(effect))
             case CopyTables(source=source, attempt=attempt):
@@ -254,6 +258,15 @@ class SourceEffects:
                 log.warning("source %s: not acknowledged: %s", known.source.name, error)
                 done = False
         return SourceAcknowledged(effect.source, effect.attempt, effect.upto, done)
+
+    async def _ask(self, effect: AskUpstream) -> SourceMessage:
+        oid, attempt, request = effect.source, effect.attempt, effect.request
+        try:
+            position = await self._reader(oid, attempt).newest()
+        except Exception as error:
+            # What is wrong with the connection is found where it is read; who asks, asks again.
+            return UpstreamReported(oid, attempt, request, None, str(error))
+        return UpstreamReported(oid, attempt, request, position)
 
     def _reader(self, oid: int, attempt: int) -> SourceReader:
         known = self._open.get(oid)

@@ -341,6 +341,10 @@ class Timelines:
         """See Coordination."""
         await self._system.await_load(source)
 
+    async def await_upstreams(self, sources: Sequence[int], timeout_us: int) -> None:
+        """See Coordination."""
+        await self._system.await_upstreams(sources, timeout_us)
+
     def observe(self) -> Sequence[ObservedTimeline]:
         """See Coordination."""
         return [seen for driver in self.lines for seen in driver.observe()]

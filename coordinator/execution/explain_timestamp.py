@@ -1,11 +1,12 @@
 """EXPLAIN TIMESTAMP FOR: show how a query's timestamp would be chosen, without choosing one."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final, assert_never
 
 from coordinator.core.observation import TimestampExplained
+from coordinator.core.sources.observed import ObservedSource, shown_position
 from coordinator.core.timestamps import (
     Close,
     Ready,
@@ -18,7 +19,9 @@ from coordinator.core.timestamps import (
 from coordinator.execution.context import Execution, Rows, stream_table
 from coordinator.execution.explain_columns import EXPLAIN_COLUMNS
 from coordinator.execution.settings import text_table
+from sql.catalog.catalog import Table
 from sql.catalog.meridian_schema import is_server_state
+from sql.catalog.sources import sources_of_tables
 from sql.statements.bound import ExplainTimestamp
 from storage.types import Timestamp
 
@@ -41,9 +44,35 @@ def execute_explain_timestamp(
         as_of=execution.transaction.pinned(tables) if as_of is None else as_of,
         at_least=query.as_of_at_least,
     )
-    lines = [json.dumps(_document(explained), indent=2)] if statement.json else [*_lines(explained)]
+    sources = _sources_of(execution, tables)
+    if statement.json:
+        lines = [json.dumps(_document(explained, sources), indent=2)]
+    else:
+        lines = [*_lines(explained), *_source_lines(sources)]
     table = text_table(EXPLAIN_COLUMNS, [(line,) for line in lines])
     return Rows(EXPLAIN_COLUMNS, stream_table(table), lambda _count: "EXPLAIN")
+
+
+def _sources_of(execution: Execution, tables: Sequence[Table]) -> list[ObservedSource]:
+    """The sources that feed these tables, by name."""
+    wanted = sources_of_tables(tables, execution.services.coordination.newest_catalog)
+    if not wanted:
+        return []
+    lines = execution.services.coordination.observe()
+    found = [source for line in lines for source in line.sources]
+    found = [source for source in found if source.definition.oid in wanted]
+    return sorted(found, key=lambda source: source.definition.name)
+
+
+def _source_lines(sources: Sequence[ObservedSource]) -> Iterator[str]:
+    if sources:
+        yield "Sources:"
+    for source in sources:
+        place = "nowhere" if not source.position else f"at {shown_position(source.position)}"
+        waits = f", waiting for {source.waiting}" if source.waiting else ""
+        yield f"  {source.definition.qualified}: {source.state}{waits}, {place}"
+        if source.acknowledged:
+            yield f"    acknowledged: {shown_position(source.acknowledged)}"
 
 
 def _lines(explained: TimestampExplained) -> Iterator[str]:
@@ -69,7 +98,9 @@ def _lines(explained: TimestampExplained) -> Iterator[str]:
         yield f"  {read.table.qualified}: since {read.since}, upper {explained.read_ts + 1}"
 
 
-def _document(explained: TimestampExplained) -> dict[str, object]:
+def _document(
+    explained: TimestampExplained, sources: Sequence[ObservedSource]
+) -> dict[str, object]:
     found = explained.determination
     chosen, answer = _told(found.choice)
     return {
@@ -92,6 +123,16 @@ def _document(explained: TimestampExplained) -> dict[str, object]:
                 "upper": explained.read_ts + 1,
             }
             for item in explained.inputs
+        ],
+        "sources": [
+            {
+                "schema": source.definition.schema,
+                "source": source.definition.name,
+                "state": source.state,
+                "position": dict(source.position or {}),
+                "acknowledged": dict(source.acknowledged),
+            }
+            for source in sources
         ],
     }
 

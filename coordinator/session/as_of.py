@@ -19,6 +19,7 @@ from sql.parser.parse import Statement, parse
 from sql.parser.syntax import is_a, node_position, tree_nodes
 from sql.statements.bound import (
     BoundQuery,
+    BoundStatement,
     CopyOut,
     CreateTableAs,
     Explain,
@@ -77,23 +78,25 @@ def _probe(statement: Statement, *, to_timestamp: bool) -> Statement:
     return replace(statement, node=template.node, as_of=None, as_of_at_least=False, offset=offset)
 
 
+def tables_read_by(bound: BoundStatement) -> tuple[Table, ...]:
+    """The tables whose rows a statement reads, if it is one that answers or writes by them."""
+    match bound.statement if isinstance(bound, Explain) else bound:
+        case BoundQuery(tables=tables) | CopyOut(query=BoundQuery(tables=tables)):
+            return tables
+        case Modify() | ModifyingWith() as writing:
+            return tables_read_and_written(writing)
+        case CreateTableAs(tables=tables) | RefreshMaterializedView(tables=tables):
+            return tables
+        case _:
+            return ()
+
+
 def tables_of_other_timelines(prepared: ParameterizedStatement) -> tuple[Table, ...]:
     """Tables of other timelines than `system`, of a statement that reads session state."""
     if not prepared.rebind:
         return ()
-    tables: tuple[Table, ...]
-    bound = prepared.bound
-    match bound.statement if isinstance(bound, Explain) else bound:
-        case BoundQuery(tables=tables) | CopyOut(query=BoundQuery(tables=tables)):
-            pass
-        case Modify() | ModifyingWith() as bound:
-            tables = tables_read_and_written(bound)
-        case CreateTableAs(tables=tables) | RefreshMaterializedView(tables=tables):
-            pass
-        case _:
-            return ()
     return tuple(
         table
-        for table in tables
+        for table in tables_read_by(prepared.bound)
         if table.timeline != SYSTEM_TIMELINE.name and not is_server_state(table)
     )

@@ -6,7 +6,7 @@ Not here: the expression of AS OF (`as_of.py`), the transaction's own choice (`t
 from collections.abc import Sequence
 
 from coordinator.core.messages.replies import Snapshot
-from coordinator.execution.context import Execution
+from coordinator.execution.context import Execution, Outcome
 from coordinator.session.as_of import as_of_has_parameters, as_of_timestamp
 from coordinator.session.requests import Request
 from coordinator.session.statement_binder import StatementBinder
@@ -19,6 +19,7 @@ from sql.statements.bound import (
     BoundStatement,
     CopyOut,
     CopySubscription,
+    ExplainTimestamp,
     Subscribe,
 )
 from sql.types.sql_type import SqlType
@@ -46,6 +47,23 @@ class StatementPast:
             return present
         ts = self.timestamp(Request(statement, declared), execution, present)
         return await self._transaction.glance(ts, at_least=statement.as_of_at_least)
+
+    async def explain(
+        self, request: Request, execution: Execution
+    ) -> tuple[Outcome, BoundStatement]:
+        """EXPLAIN TIMESTAMP takes no snapshot: it would be what it explains."""
+        # A server starts without it.
+        from coordinator.execution.explain_timestamp import execute_explain_timestamp
+
+        present = await self._transaction.present()
+        as_of: Timestamp | None = None
+        if request.statement.as_of is not None:
+            as_of = self.timestamp(request, execution, present)
+        prepared = await self._binder.bound(request.statement, present.catalog, request.declared)
+        assert isinstance(prepared.bound, ExplainTimestamp), "the grammar tells it apart"
+        rows = execute_explain_timestamp(execution, prepared.bound, as_of=as_of)
+        self._transaction.pin_snapshot()
+        return rows, prepared.bound
 
     async def snapshot(self, request: Request, execution: Execution, present: Snapshot) -> Snapshot:
         """The snapshot that the statement's AS OF asks for (A3)."""

@@ -55,6 +55,7 @@ from coordinator.session.result_columns import check_promised_columns, keeps_pro
 from coordinator.session.retries import StatementNotices, contended_tables, has_awaited_load
 from coordinator.session.statement_binder import StatementBinder
 from coordinator.session.statement_past import StatementPast
+from coordinator.session.statement_recency import StatementRecency
 from coordinator.session.temporary_tables import (
     discard_temporary,
     drop_at_session_end,
@@ -73,7 +74,6 @@ from sql.statements.bound import (
     CreateTableAs,
     Definition,
     EmptyStatement,
-    ExplainTimestamp,
     Modify,
     ModifyingWith,
     ParameterizedStatement,
@@ -119,6 +119,7 @@ class StatementRunner:
         self.binder = StatementBinder(execution, identity)
         self.arguments = self.binder.arguments
         self._past = StatementPast(execution, self.binder)
+        self._recency = StatementRecency(execution, self.binder)
         self._notices = StatementNotices(execution.notice)
         self._transaction.settle = self._settle
         self._large: ParameterizedStatement | None = None
@@ -344,16 +345,16 @@ class StatementRunner:
         snapshot = await self._transaction.present()
         request = self.binder.under(request, snapshot.catalog)
         prepared = await self.binder.bound(request.statement, snapshot.catalog, request.declared)
-        bound = prepared.bound
-        return contended_tables(executed_statement(bound), snapshot.catalog)
+        return contended_tables(executed_statement(prepared.bound), snapshot.catalog)
 
     async def _attempt(
         self, request: Request, execution: Execution, *, alone: bool, again: bool = False
     ) -> tuple[Outcome, BoundStatement]:
         self._transaction.begin_statement(again=again)
         if isinstance(request.statement.node, ExplainTimestampNode):
-            return await self._explain_timestamp(request, execution)
+            return await self._past.explain(request, execution)
         await self._past.settle(request.statement, request.declared)
+        await self._recency.await_upstreams(request)
         snapshot = await self._transaction.snapshot()
         if not alone:
             self._transaction.begin_reads()
@@ -387,6 +388,7 @@ class StatementRunner:
                 request.statement, snapshot.catalog, request.declared, ts=ts
             )
         check_promised_columns(request.expected, prepared.bound, self._variables)
+        self._recency.check(request.statement, prepared, snapshot)
         execution.planned = prepared, snapshot.catalog
         execution.engines.clear()
         execution.bind_context = partial(self.binder.context, snapshot.catalog, ts=snapshot.ts)
@@ -416,22 +418,6 @@ class StatementRunner:
                 await self._attempt(Request(element), self.execution(()), alone=False, again=True)
         finally:
             self.binder.path_first = ()
-
-    async def _explain_timestamp(
-        self, request: Request, execution: Execution
-    ) -> tuple[Outcome, BoundStatement]:
-        """EXPLAIN TIMESTAMP takes no snapshot: it would be what it explains."""
-        from coordinator.execution.explain_timestamp import execute_explain_timestamp
-
-        snapshot = await self._transaction.present()
-        as_of: Timestamp | None = None
-        if request.statement.as_of is not None:
-            as_of = self._past.timestamp(request, execution, snapshot)
-        prepared = await self.binder.bound(request.statement, snapshot.catalog, request.declared)
-        assert isinstance(prepared.bound, ExplainTimestamp), "the grammar tells it apart"
-        rows = execute_explain_timestamp(execution, prepared.bound, as_of=as_of)
-        self._transaction.pin_snapshot()
-        return rows, prepared.bound
 
     async def _execute(
         self,

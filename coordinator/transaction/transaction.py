@@ -287,6 +287,11 @@ class SessionTransaction:
             self._chosen = True
         return self._snapshot
 
+    @property
+    def has_chosen(self) -> bool:
+        """Whether its timestamp is chosen, for all that it will read."""
+        return self._chosen or self._snapshot is not None
+
     def snapshot_now(self) -> Snapshot | None:
         """The same as `snapshot`, if nothing has to be waited for."""
         if self._as_of is not None or self.waited or self._refreshes or self._line is not None:

@@ -313,6 +313,26 @@ _OWN: Final = (
     ),
     Variable(
         _described(
+            "real_time_recency",
+            "off",
+            OWN_CATEGORY,
+            "Lets queries of fed tables wait for all that upstream has committed.",
+            vartype="bool",
+        ),
+        check_boolean,
+    ),
+    Variable(
+        _described(
+            "real_time_recency_timeout",
+            "10s",
+            OWN_CATEGORY,
+            "Sets how long a query waits for upstream.",
+            vartype="integer",
+        ),
+        integer(1, 86_400_000, "ms"),
+    ),
+    Variable(
+        _described(
             "progress_notices_s",
             "0",
             OWN_CATEGORY,

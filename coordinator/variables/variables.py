@@ -491,7 +491,7 @@ class Variables:
         settings = ("datestyle", "intervalstyle", "extra_float_digits", "bytea_output")
         self._styles = styles_from_settings(*map(self.get, settings))
         self._limits = {key: milliseconds(self.get(key)) for key in TIME_LIMITS}
-        self.has_limits = any(self._limits.values())
+        self.has_limits = any(self._limits.values()) or self.flag("real_time_recency")
         self.logging = session_logging(self.get)
         self._derived = {"is_superuser": "on" if user.is_superuser else "off"}
         self.modes = self._modes

@@ -3,7 +3,7 @@
 A generator's tables are known without asking anybody. `ingest/generator.py` makes their rows.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from sql.catalog.catalog import Catalog, Column, Key, Table
@@ -68,6 +68,19 @@ def tables_of_source(catalog: Catalog, source: int) -> tuple[Table, ...]:
     fed = catalog.named_tables.fed.values()
     found = [table for table in fed if table.feed is not None and table.feed.source == source]
     return tuple(sorted(found, key=lambda table: table.oid))
+
+
+def sources_of_tables(tables: Sequence[Table], catalog: Catalog) -> dict[int, None]:
+    """The oids of the sources that feed tables, or inputs of materialized views; in order."""
+    found: dict[int, None] = {}
+    for table in tables:
+        if table.feed is not None and table.feed.reference:
+            found[table.feed.source] = None
+        view = table.materialized_view
+        if view is not None:
+            inputs = (catalog.by_oid(oid) for _, _, oid, _, _ in view.relations)
+            found |= sources_of_tables([one for one in inputs if one is not None], catalog)
+    return found
 
 
 def errors_name(source: str) -> str:

@@ -51,6 +51,11 @@ class LoadAwaited:
 
 
 @dataclass(frozen=True, slots=True)
+class UpstreamsReached:
+    """All that upstreams had committed at the request is readable."""
+
+
+@dataclass(frozen=True, slots=True)
 class LockAnswered:
     """The lock is held, unless it was not free and the request was not to wait.
 
@@ -156,6 +161,6 @@ class Refused:
 
 ReplyValue: TypeAlias = (
     Snapshot | InlineRows | Views | Leased | LockAnswered | Released | Blocked | Committed
-    | ChangedByKey | LoadAwaited
+    | ChangedByKey | LoadAwaited | UpstreamsReached
     | TakenNotifications | Subscribed | ChangeStep | TableId | Maintained | Stopped | Refused
 )  # fmt: skip

@@ -233,13 +233,34 @@ class Insertion:
 
 
 @dataclass(frozen=True, slots=True)
-class AwaitLoad:
+class SourceRequest:
+    """Of somebody who waits for sources."""
+
+    request: RequestId
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitLoad(SourceRequest):
     """Wait until a source has loaded something, or cannot: what was not loaded is looked at again.
     Ends in LoadAwaited.
     """
 
-    request: RequestId
     source: int
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitUpstreams(SourceRequest):
+    """Wait until all that the upstreams of these sources have committed by now is readable. Ends in
+    UpstreamsReached or Refused: 57014 after `timeout_us`, or if a source stands.
+    """
+
+    sources: tuple[int, ...]
+    timeout_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveUpstreams(SourceRequest):
+    """Nobody waits for the reply to AwaitUpstreams any more. No reply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -408,5 +429,5 @@ Message: TypeAlias = (
     | GroupPassed | GroupFailed | CutFlushed | Tidied | Tick | Disconnected | ShutDown | Optimize
     | Vacuum | FilesRewritten | Vacuumed | Forgotten | ShardDamaged
     | BeginSubscription | TakeStep | MoveSubscription | Unsubscribe | SourceMessage
-    | UpstreamReleased | AwaitLoad
+    | UpstreamReleased | AwaitLoad | AwaitUpstreams | LeaveUpstreams
 )  # fmt: skip

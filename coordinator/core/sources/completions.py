@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from coordinator.core.messages.identities import RequestId
 from ingest.reader import Position, SourceBatch
 from storage.batch import WriteBatch
 from storage.known_rows import OldRows
@@ -78,6 +79,15 @@ class SourceAcknowledged(SourceCompletion):
 
 
 @dataclass(frozen=True, slots=True)
+class UpstreamReported(SourceCompletion):
+    """Ends AskUpstream: all that upstream had committed is up to there. None: it did not say."""
+
+    request: RequestId
+    position: Position | None
+    failure: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class UpstreamReleased:
     """Ends ReleaseUpstream: nothing stands there any more, if it is `done`."""
 
@@ -86,5 +96,11 @@ class UpstreamReleased:
 
 
 SourceMessage: TypeAlias = (
-    SourceStarted | TablesCopied | SourcePulled | BatchPrepared | SourceFailed | SourceAcknowledged
+    SourceStarted
+    | TablesCopied
+    | SourcePulled
+    | BatchPrepared
+    | SourceFailed
+    | SourceAcknowledged
+    | UpstreamReported
 )

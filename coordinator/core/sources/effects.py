@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from coordinator.core.messages.identities import RequestId
 from coordinator.core.sources.records import Leftover, SourceRecord
 from ingest.reader import Position, SourceBatch
 from sql.catalog.catalog import Table
@@ -90,7 +91,18 @@ class ReleaseUpstream:
     leftover: Leftover
 
 
+@dataclass(frozen=True, slots=True)
+class AskUpstream:
+    """Ask upstream for a position that covers all that it has committed, for this request. Ends in
+    UpstreamReported.
+    """
+
+    source: int
+    attempt: int
+    request: RequestId
+
+
 SourceEffect: TypeAlias = (
     StartSource | CopyTables | PullSource | PrepareBatch | AcknowledgeSource | StopSource
-    | ReleaseUpstream
+    | ReleaseUpstream | AskUpstream
 )  # fmt: skip

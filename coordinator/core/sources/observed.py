@@ -55,3 +55,10 @@ def _observed(source: RunningSource) -> ObservedSource:
         {} if record is None else dict(record.rows),
         0 if record is None else record.errors,
     )
+
+
+def shown_position(position: Position) -> str:
+    """A position for people: PostgreSQL's as PostgreSQL writes it."""
+    if "lsn" in position:
+        return f"{position['lsn'] >> 32:X}/{position['lsn'] & 0xFFFFFFFF:X}"
+    return ", ".join(f"{place} {number}" for place, number in position.items())

@@ -101,6 +101,25 @@ class RunningSource:
         self.retry_at = Timestamp(now + wait)
 
 
+@dataclass(slots=True)
+class AwaitedPosition:
+    """How far a source has to come for somebody. `attempt`: the one that was asked; 0: none."""
+
+    attempt: int = 0
+    position: Position | None = None
+    failure: str = ""
+    not_before: Timestamp = NEVER
+
+
+@dataclass(slots=True)
+class RecencyWait:
+    """Who waits for upstreams, by their sources that are not there yet (`recency.py`)."""
+
+    deadline: Timestamp
+    timeout_us: int
+    left: dict[int, AwaitedPosition]
+
+
 class RunningSources:
     """All sources of a timeline. `changed`: the catalog is to be looked at."""
 
@@ -114,6 +133,7 @@ class RunningSources:
         self._recovered = dict(recovered)
         self.leftovers = Leftovers(leftovers if runs else ())
         self._known: dict[int, RunningSource] = {}
+        self.waits: dict[RequestId, RecencyWait] = {}
         self.runs = runs
         self.changed = runs
 

@@ -17,7 +17,7 @@ from coordinator.core.messages.catalog_changes import (
     RemoveTable,
 )
 from coordinator.core.messages.replies import Refused, RefusedReason
-from coordinator.core.messages.requests import AwaitLoad
+from coordinator.core.messages.requests import AwaitLoad, AwaitUpstreams, LeaveUpstreams
 from coordinator.core.sources.batches import PendingBatch
 from coordinator.core.sources.completions import (
     BatchPrepared,
@@ -28,6 +28,7 @@ from coordinator.core.sources.completions import (
     SourceStarted,
     TablesCopied,
     UpstreamReleased,
+    UpstreamReported,
 )
 from coordinator.core.sources.effects import (
     AcknowledgeSource,
@@ -39,6 +40,7 @@ from coordinator.core.sources.effects import (
 )
 from coordinator.core.sources.leftovers import left_by
 from coordinator.core.sources.loading import await_load, tell_awaiting
+from coordinator.core.sources.recency import answer_waits, await_upstreams, upstream_reported
 from coordinator.core.sources.records import NEVER, SourceRecord, is_behind
 from coordinator.core.sources.running import BatchStage, RunningSource, SourceState
 from coordinator.core.state import CoreState
@@ -59,7 +61,7 @@ BATCH_BYTES_MAX: Final = 1 << 20
 def advance_sources(core: CoreState, now: Timestamp) -> list[Effect]:
     """Do what has become possible: look at a changed catalog, try again, pull."""
     sources = core.sources
-    if not (sources.changed or len(sources) or len(sources.leftovers)):
+    if not (sources.changed or len(sources) or len(sources.leftovers) or sources.waits):
         return []
     effects: list[Effect] = []
     if sources.changed:
@@ -69,6 +71,8 @@ def advance_sources(core: CoreState, now: Timestamp) -> list[Effect]:
         for source in sources:
             effects += _go_on(core, source, now)
         effects += sources.leftovers.due(now)
+    if sources.waits:
+        effects += answer_waits(core, now)
     return effects
 
 
@@ -192,12 +196,19 @@ def _waits_for(core: CoreState, source: RunningSource) -> str:
 
 
 def step_sources(
-    core: CoreState, message: SourceMessage | UpstreamReleased | AwaitLoad, now: Timestamp
+    core: CoreState,
+    message: SourceMessage | UpstreamReleased | AwaitLoad | AwaitUpstreams | LeaveUpstreams,
+    now: Timestamp,
 ) -> list[Effect]:
     """Something about a source, or somebody who waits for one."""
     match message:
         case AwaitLoad():
             return await_load(core, message)
+        case AwaitUpstreams():
+            return await_upstreams(core, message, now)
+        case LeaveUpstreams(request=request):
+            core.sources.waits.pop(request, None)
+            return []
         case UpstreamReleased(name=name, done=done):
             core.sources.leftovers.released(name, done=done, now=now)
             return []
@@ -227,6 +238,9 @@ def source_reported(core: CoreState, message: SourceMessage, now: Timestamp) -> 
                 return []  # the next one tells more
             source.acknowledged = message.upto
             return _acknowledge(source)
+        case UpstreamReported():
+            upstream_reported(core, message, now)
+            return []
         case _:
             assert_never(message)
 

@@ -5,10 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from coordinator.core.effects import CommitGroup, Effect
+from coordinator.core.effects import CommitGroup, Effect, Reply
 from coordinator.core.messages.catalog_changes import PutObject, PutTable, RemoveObject, RemoveTable
-from coordinator.core.messages.identities import TransactionId
-from coordinator.core.messages.requests import ChangeCatalog, Message
+from coordinator.core.messages.identities import RequestId, TransactionId
+from coordinator.core.messages.replies import Refused, UpstreamsReached
+from coordinator.core.messages.requests import (
+    AwaitUpstreams,
+    ChangeCatalog,
+    LeaveUpstreams,
+    Message,
+)
 from coordinator.core.sources.completions import (
     BatchPrepared,
     SourceAcknowledged,
@@ -17,9 +23,11 @@ from coordinator.core.sources.completions import (
     SourceStarted,
     TablesCopied,
     UpstreamReleased,
+    UpstreamReported,
 )
 from coordinator.core.sources.effects import (
     AcknowledgeSource,
+    AskUpstream,
     CopyTables,
     PrepareBatch,
     PullSource,
@@ -47,6 +55,7 @@ class SourceStory(Story):
         super().__init__()
         self.source = SOURCE
         self.wanted = SourceBatch({})
+        self.waiting: dict[str, RequestId] = {}
 
     def table(self, name: str) -> Table:
         """`a` is fed."""
@@ -86,6 +95,17 @@ class SourceStory(Story):
             case "failed":
                 broken = "broken" in names
                 return SourceFailed(SOURCE.oid, attempt, "08006", "away", broken=broken)
+            case "await_upstream":
+                request = self.request(f"await {names[0]}")
+                self.waiting[names[0]] = request
+                return AwaitUpstreams(request, (SOURCE.oid,), int(arguments["us"]))
+            case "leave":
+                return LeaveUpstreams(self.waiting[names[0]])
+            case "told":
+                request = self.waiting[names[0]]
+                position = upto if "upto" in arguments else None
+                why = "" if position else "it is away"
+                return UpstreamReported(SOURCE.oid, attempt, request, position, why)
             case "released":
                 return UpstreamReleased("one.1", done="not" not in names)
             case "acknowledged":
@@ -106,6 +126,13 @@ class SourceStory(Story):
                 return f"prepare up to {batch.upto['offset']}, attempt {attempt}"
             case AcknowledgeSource(upto=upto):
                 return f"acknowledge {upto['offset']}"
+            case AskUpstream(attempt=attempt, request=request):
+                return f"ask upstream, attempt {attempt}, for {self.requests[request]}"
+            case Reply(request=request, value=UpstreamsReached()):
+                return f"{self.requests[request]}: reached"
+            case Reply(request=request, value=Refused() as refused) if refused.detail:
+                told = f"{refused.sqlstate} {refused.message}"
+                return f"{self.requests[request]}: {told} | {refused.detail}"
             case StopSource():
                 return "stop source"
             case ReleaseUpstream(leftover=leftover):
