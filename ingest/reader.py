@@ -83,6 +83,8 @@ class SourceBatch:
     errors: Sequence[BadRecord] = ()
     size: int = 0
     """Bytes, roughly as they were received."""
+    newest: Position = field(default_factory=dict[str, int])
+    """Where upstream ended when it was looked at last; empty: unknown."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ The one place that knows which kinds of upstream there are is `upstreams.py`.
 """
 
 import asyncio
+import json
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
@@ -158,8 +159,9 @@ class SourceEffects:
         try:
             return await work
         except ReaderFailure as failure:
+            place = "" if failure.place is None else json.dumps({**failure.place})
             return SourceFailed(
-                oid, attempt, failure.code, failure.message, failure.hint, failure.broken
+                oid, attempt, failure.code, failure.message, failure.hint, failure.broken, place
             )
         except Exception as error:
             # A reader's bug costs its own source (F10); the log has where.
@@ -181,7 +183,11 @@ class SourceEffects:
                 made = await reader.prepare(tables)
             self._open[source.oid] = _Open(effect.attempt, source, reader, made)
             return SourceStarted(source.oid, effect.attempt, made.position, made.identity)
-        progress = SourceProgress(effect.record.position, effect.record.identity)
+        progress = SourceProgress(
+            effect.record.position,
+            effect.record.identity,
+            skip=tuple([json.loads(place) for place in source.skip]),
+        )
         identity = await reader.start(progress, tables)
         return SourceStarted(source.oid, effect.attempt, progress.position, identity)
 

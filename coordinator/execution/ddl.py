@@ -29,7 +29,7 @@ from coordinator.execution.context import Done, Execution
 from coordinator.execution.dml.computed_keys import check_unique_rows
 from coordinator.execution.dml.deferred_constraints import check_no_pending_checks
 from coordinator.execution.grant import role_changes, with_owners
-from coordinator.execution.sources.definitions import check_feeds, created_by_source
+from coordinator.execution.sources.definitions import check_feeds, source_changes
 from coordinator.execution.spill import write_rows
 from coordinator.execution.time_value import time_value
 from coordinator.pgwire.messages import Severity
@@ -70,7 +70,12 @@ from sql.statements.ddl import (
     Redefinition,
 )
 from sql.statements.runtime_parameters import RowDefault
-from sql.statements.sources import CreateFedTables, CreateSource, CreateUpstreamTables
+from sql.statements.sources import (
+    CreateFedTables,
+    CreateSource,
+    CreateUpstreamTables,
+    SkipRecord,
+)
 from sql.statements.timelines import (
     AdvanceReadHold,
     AdvanceTimeline,
@@ -204,14 +209,8 @@ async def _changes(execution: Execution, statement: Definition) -> list[CatalogC
             return _dropped_schemas(execution, statement)
         case AlterTable():
             return await _altered(execution, statement)
-        case CreateSource(exists=True, source=source):
-            _skipping(execution, "42710", f'source "{source.name}" already exists')
-            return []
-        case CreateFedTables(exists=str(name)):
-            _skipping(execution, "42P07", f'relation "{name}" already exists')
-            return []
-        case CreateSource() | CreateFedTables() | CreateUpstreamTables():
-            return await created_by_source(execution, statement)
+        case CreateSource() | CreateFedTables() | CreateUpstreamTables() | SkipRecord():
+            return await source_changes(execution, statement)
         case CreateTimeline() | DropTimeline():
             return await _timelines(execution, statement)
         case CreateReadHold() | AdvanceReadHold() | DropReadHold():

@@ -38,7 +38,12 @@ from sql.statements.bound import (
 from sql.statements.ddl import ChangeObjects, ChangePrivileges, CreateObject, CreateSequence
 from sql.statements.locking import LockTables
 from sql.statements.maintenance import MaintenanceStatement
-from sql.statements.sources import CreateFedTables, CreateSource, CreateUpstreamTables
+from sql.statements.sources import (
+    CreateFedTables,
+    CreateSource,
+    CreateUpstreamTables,
+    SkipRecord,
+)
 from sql.statements.timelines import (
     AdvanceReadHold,
     AdvanceTimeline,
@@ -84,7 +89,7 @@ async def execute_utility(
             | CreateTimeline() | DropTimeline() | CreateReadHold() | AdvanceReadHold()
             | DropReadHold()
             | CreateSequence() | CreateObject() | ChangeObjects() | ChangePrivileges()
-            | CreateSource() | CreateFedTables() | CreateUpstreamTables()
+            | CreateSource() | CreateFedTables() | CreateUpstreamTables() | SkipRecord()
         ) as definition:  # fmt: skip
             return await execute_definition(execution, definition, tag)
         case AdvanceTimeline() as advance:

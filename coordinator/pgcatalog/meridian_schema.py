@@ -21,6 +21,7 @@ from pyroaring import BitMap64
 
 from compute.arrow import table_schema
 from coordinator.core.observation import ObservedShard, ObservedTimeline
+from coordinator.core.sources.observed import ObservedSource
 from sql.binder.ddl.storage_options import own_storage_options
 from sql.catalog.catalog import Table
 from sql.catalog.meridian_schema import (
@@ -166,7 +167,20 @@ def _sources(observed: Sequence[ObservedTimeline]) -> Iterator[Row]:
                 _time(line, source.committed),
                 sum(source.rows.values()),
                 source.errors,
+                source.connection or None,
+                source.place or None,
+                _position(source.newest),
+                _lag_bytes(source),
             )
+
+
+def _lag_bytes(source: ObservedSource) -> int | None:
+    """How much of upstream's log has not been read, when it was looked at last."""
+    if "lsn" not in source.newest or source.position is None:
+        return None
+    # Of an idle source only what is acknowledged moves.
+    read = max(source.position["lsn"], source.acknowledged.get("lsn", 0))
+    return max(0, source.newest["lsn"] - read)
 
 
 def _position(position: Mapping[str, int] | None) -> str | None:
@@ -185,6 +199,7 @@ def _source_tables(observed: Sequence[ObservedTimeline]) -> Iterator[Row]:
                     table.name,
                     table.feed.reference,
                     source.rows.get(table.oid, 0),
+                    _time(line, source.loaded.get(table.oid)),
                 )
 
 

@@ -29,12 +29,13 @@ class PublicationState:
 
     `publication`: a text that changes when anything but its tables does. `tables`: the same of
     each table, by its oid; only those that are published. `synchronous`: upstream's
-    synchronous_standby_names.
+    synchronous_standby_names. `newest`: where its log ends.
     """
 
     publication: str
     tables: Mapping[int, str]
     synchronous: str
+    newest: int = 0
 
 
 async def fetch_state(
@@ -44,16 +45,18 @@ async def fetch_state(
     schemas = _SCHEMAS if link.server_version >= _SCHEMAS_SINCE else ""
     name, oids = quote_text(publication), _oids(relations)
     rows = await link.query(_STATE.format(name=name, oids=oids, schemas=schemas))
-    published, synchronous = "", ""
+    published, synchronous, newest = "", "", 0
     tables: dict[int, str] = {}
     for kind, oid, text in rows:
         if kind == "p":
             published = text or ""
         elif kind == "s":
             synchronous = text or ""
+        elif kind == "n":
+            newest = parse_lsn(text or "0/0")
         else:
             tables[int(oid or 0)] = text or ""
-    return PublicationState(published, tables, synchronous)
+    return PublicationState(published, tables, synchronous, newest)
 
 
 def _oids(relations: Sequence[int]) -> str:
@@ -67,6 +70,8 @@ entries AS (
     FROM pg_publication_rel r, p WHERE r.prpubid = p.oid{schemas})
 SELECT 'p', NULL::oid, p.oid || '/' || p.xmin FROM p
 UNION ALL SELECT 's', NULL, current_setting('synchronous_standby_names')
+UNION ALL SELECT 'n', NULL, (CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn()
+                             ELSE pg_current_wal_lsn() END)::text
 UNION ALL
 SELECT 't', c.oid, c.relpersistence::text || coalesce(string_agg(e.entry, '/' ORDER BY e.entry), '')
 FROM p, pg_class c LEFT JOIN entries e ON e.relation = c.oid OR e.schema = c.relnamespace

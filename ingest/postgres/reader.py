@@ -102,6 +102,7 @@ class PostgresReader:
     def _forget(self, position: int) -> None:
         """The state of a stream that begins there."""
         self._given = position
+        self._newest = 0
         self._idle = position
         self._idle_due = False
         self._idle_at = 0.0
@@ -258,7 +259,7 @@ class PostgresReader:
             self._ready = []
             raise
         self._given = upto
-        return _batch(taken, upto)
+        return _batch(taken, upto, self._newest)
 
     async def _gather(self, limits: ReadLimits) -> None:
         """Until something can be given, or the time is over. What has come is a batch: no waiting
@@ -353,6 +354,7 @@ class PostgresReader:
         state = await fetch_state(side, self._publication, list(self._tables))
         check_state(self._publication, self._known, state, _names(self._tables), self._given)
         self._synchronous = bool(state.synchronous)
+        self._newest = state.newest
         self._checked_at = self._idle_at = now
         self._idle_due = False
 
@@ -427,13 +429,14 @@ def _names(tables: Mapping[int, UpstreamTable]) -> dict[int, str]:
     return {oid: table.reference for oid, table in tables.items()}
 
 
-def _batch(taken: Sequence[UpstreamTransaction], upto: int) -> SourceBatch:
+def _batch(taken: Sequence[UpstreamTransaction], upto: int, newest: int) -> SourceBatch:
     changes: dict[str, list[UpstreamChange]] = {}
     for one in taken:
         for name, rows in one.changes.items():
             changes.setdefault(name, []).extend(rows)
     errors = [bad for one in taken for bad in one.errors]
-    return SourceBatch({"lsn": upto}, changes, errors, sum(one.size for one in taken))
+    size = sum(one.size for one in taken)
+    return SourceBatch({"lsn": upto}, changes, errors, size, {"lsn": newest} if newest else {})
 
 
 class _Markers:

@@ -102,7 +102,12 @@ from sql.statements.session import (
     TransactionVerb,
     Unlisten,
 )
-from sql.statements.sources import CreateFedTables, CreateSource, CreateUpstreamTables
+from sql.statements.sources import (
+    CreateFedTables,
+    CreateSource,
+    CreateUpstreamTables,
+    SkipRecord,
+)
 from sql.statements.timelines import (
     AdvanceReadHold,
     AdvanceTimeline,
@@ -403,6 +408,7 @@ _TAGS: Final[dict[type, str]] = {
     Explain: "EXPLAIN",
     ExplainTimestamp: "EXPLAIN",
     CreateSource: "CREATE SOURCE",
+    SkipRecord: "ALTER SOURCE",
     CreateTimeline: "CREATE TIMELINE",
     DropTimeline: "DROP TIMELINE",
     AdvanceTimeline: "ADVANCE TIMELINE",

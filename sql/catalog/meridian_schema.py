@@ -86,13 +86,13 @@ SOURCES: Final = _relation(
     source_schema=TEXT, source_name=TEXT, kind=TEXT, timeline=TEXT, state=TEXT,
     since_at=TIMESTAMPTZ, attempt=INT8, waiting=TEXT, code=TEXT, reason=TEXT, hint=TEXT,
     position=JSONB, acknowledged=JSONB, last_commit=INT8, last_commit_at=TIMESTAMPTZ,
-    rows=INT8, errors=INT8,
+    rows=INT8, errors=INT8, connection=TEXT, place=JSONB, upstream=JSONB, lag_bytes=INT8,
 )  # fmt: skip
 
 SOURCE_TABLES: Final = _relation(
     10, "source_tables",
     source_schema=TEXT, source_name=TEXT, table_schema=TEXT, table_name=TEXT, reference=TEXT,
-    rows_inserted=INT8,
+    rows_inserted=INT8, hydrated_at=TIMESTAMPTZ,
 )  # fmt: skip
 
 MATERIALIZED_VIEWS: Final = _relation(
@@ -100,6 +100,8 @@ MATERIALIZED_VIEWS: Final = _relation(
     table_schema=TEXT, table_name=TEXT, refresh=TEXT, state=TEXT,
     computed_ts=INT8, computed_at=TIMESTAMPTZ, inputs=TEXT,
     tried=INT8, attached=INT8, last_error=TEXT,
+    strategy=TEXT, reason=TEXT, maintained=INT8, given_up=INT8, last_ms=INT8,
+    given_up_because=TEXT,
 )  # fmt: skip
 
 CONNECTIONS: Final = _relation(

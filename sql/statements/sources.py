@@ -50,4 +50,11 @@ class CreateUpstreamTables:
     exclude_columns: tuple[str, ...] = ()
 
 
-FeedingStatement: TypeAlias = CreateSource | CreateFedTables | CreateUpstreamTables
+@dataclass(frozen=True, slots=True)
+class SkipRecord:
+    """ALTER SOURCE .. SKIP RECORD: the one that the source is broken at, which the server knows."""
+
+    source: SourceDefinition
+
+
+FeedingStatement: TypeAlias = CreateSource | CreateFedTables | CreateUpstreamTables | SkipRecord

@@ -68,6 +68,8 @@ class SourceFailed(SourceCompletion):
     reason: str
     hint: str = ""
     broken: bool = False
+    place: str = ""
+    """Of the record that it stands at, as JSON, if a person may skip that."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Observe sources as values, for relations and people (V1 of `observation.py`)."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from coordinator.core.sources.running import RunningSource
 from ingest.reader import Position
@@ -13,7 +13,8 @@ from storage.types import Timestamp
 @dataclass(frozen=True, slots=True)
 class ObservedSource:
     """A source as it is. `committed`: the timestamp of its newest commit; `rows`: how many it has
-    brought, by the table's oid.
+    brought, by the table's oid; `loaded`: since when a table has all that it had upstream before.
+    `place`: of the record that it is broken at. `newest`: where upstream's log ended.
     """
 
     definition: SourceDefinition
@@ -30,6 +31,10 @@ class ObservedSource:
     committed: Timestamp | None
     rows: dict[int, int]
     errors: int
+    place: str = ""
+    newest: Position = field(default_factory=dict[str, int])
+    connection: str = ""
+    loaded: dict[int, Timestamp] = field(default_factory=dict[int, Timestamp])
 
 
 def observed_sources(sources: Iterable[RunningSource]) -> tuple[ObservedSource, ...]:
@@ -54,6 +59,10 @@ def _observed(source: RunningSource) -> ObservedSource:
         None if record is None else record.ts,
         {} if record is None else dict(record.rows),
         0 if record is None else record.errors,
+        source.place,
+        source.newest,
+        "" if source.connection is None else source.connection.name,
+        {} if record is None else dict(record.loaded),
     )
 
 

@@ -62,6 +62,10 @@ class RunningSource:
     code: str = ""
     reason: str = ""
     hint: str = ""
+    place: str = ""
+    """Of the record that it is broken at (SKIP RECORD), as JSON."""
+    newest: Position = field(default_factory=dict[str, int])
+    """Where upstream's log ended when it was looked at."""
     waiting: str = ""
     """What it waits for before it pulls; empty: nothing."""
     read_to: Position = field(default_factory=dict[str, int])
@@ -86,7 +90,7 @@ class RunningSource:
         """Be in another state; the old one's reason is over."""
         if state is not self.state:
             self.state, self.since = state, now
-        self.code = self.reason = self.hint = self.waiting = ""
+        self.code = self.reason = self.hint = self.waiting = self.place = ""
 
     def begin_attempt(self) -> None:
         """Nothing that was asked for is waited for any more."""

@@ -283,6 +283,7 @@ def _pulled(
     core: CoreState, source: RunningSource, message: SourcePulled, now: Timestamp
 ) -> list[Effect]:
     batch = message.batch
+    source.newest = batch.newest or source.newest
     if not batch.changes and not batch.errors:
         source.stage = BatchStage.NONE
         # Nothing of ours lies up to there, and all before is committed: batches do not overlap.
@@ -365,6 +366,9 @@ def _failed(
     _begin_attempt(core, source)
     source.enter(SourceState.BROKEN if broken else SourceState.STALLED, now)
     source.code, source.reason, source.hint = message.code, message.reason, message.hint
+    if source.record is not None:
+        # What is copied at first has no order in which something could be skipped.
+        source.place = message.place
     if broken:
         return [StopSource(source.definition.oid), *tell_awaiting(source)]
     source.retry_after(now, core.settings.source_retry_max_us)

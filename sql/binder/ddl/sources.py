@@ -63,7 +63,12 @@ from sql.parser.meridian_nodes import (
 from sql.parser.source_grammar import SOURCE_SETTINGS
 from sql.statements.bound import CreateTable
 from sql.statements.ddl import ChangeObjects, Redefinition, drop_cascade_notices
-from sql.statements.sources import CreateFedTables, CreateSource, CreateUpstreamTables
+from sql.statements.sources import (
+    CreateFedTables,
+    CreateSource,
+    CreateUpstreamTables,
+    SkipRecord,
+)
 
 RATE_MAX = 1_000_000
 """Rows a second. Larger than what one source can write anyway."""
@@ -253,9 +258,13 @@ def _refuse_taken(binding: Binding, schema: str, name: str) -> None:
 # --- ALTER, DROP -------------------------------------------------------------------------------
 
 
-def alter_source(binding: Binding, node: AlterSourceNode) -> ChangeObjects:
-    """ALTER SOURCE .. {PAUSE | RESUME | SET}. RESUME of one that runs tries again what failed."""
+def alter_source(binding: Binding, node: AlterSourceNode) -> ChangeObjects | SkipRecord:
+    """ALTER SOURCE .. {PAUSE | RESUME | SET | SKIP RECORD}. RESUME of one that runs tries again
+    what failed.
+    """
     source = find_feeding(binding, SourceDefinition, node.name)
+    if node.action == "skip record" and source.connector != GENERATOR:
+        return SkipRecord(source)
     after = replace(source, version=source.version + 1)
     match node.action:
         case "pause" | "resume":
@@ -359,9 +368,34 @@ def refuse_altered_feeds(tables: Sequence[Redefinition], *, has_index: bool = Fa
         before, after = change.before, change.after
         if before.feed is None or after.feed is None:
             continue
+        if not has_index and _only_drops_and_renames(before, after):
+            continue
         if has_index or not before.is_same_but_for_name(after):
             what = f'changing columns or keys of table "{before.name}", which a source feeds,'
             raise not_supported(what, hint=DETACH_HINT)
+
+
+def _only_drops_and_renames(before: Table, after: Table) -> bool:
+    """Whether all that changes is that columns are called otherwise, or gone, but for those of the
+    key: its source knows upstream's names.
+    """
+    if before.feed is None or not before.feed.columns or len(before.keys) != len(after.keys):
+        return False
+    known = {before.number_of(at): column for at, column in enumerate(before.columns)}
+    for at, column in enumerate(after.columns):
+        kept = known.get(after.number_of(at))
+        if kept is None or kept.type != column.type or kept.not_null != column.not_null:
+            return False
+        if column.has_default or column.generated or column.identity or column.sequence:
+            return False
+    same = replace(
+        before,
+        columns=after.columns,
+        numbers=after.numbers,
+        keys=after.keys,
+        feed=after.feed,
+    )
+    return same.is_same_but_for_name(after)
 
 
 def refuse_dropped_errors(

@@ -19,7 +19,7 @@ from pglast.stream import RawStream
 
 from sql.binder.stored.column_expressions import parse_stored_expression, referenced_column_names
 from sql.catalog.catalog import CheckConstraint, Column, Key, Table
-from sql.catalog.objects import IndexDefinition, StatisticsDefinition
+from sql.catalog.objects import Feed, IndexDefinition, StatisticsDefinition
 from sql.parser.syntax import Node, is_a, tree_nodes
 
 
@@ -71,6 +71,19 @@ def without_column(table: Table, ordinal: int) -> Table:
             for key in table.foreign_keys
             if ordinal not in key.columns
         ),
+        feed=_feed_without(table.feed, ordinal),
+    )
+
+
+def _feed_without(feed: Feed | None, ordinal: int) -> Feed | None:
+    """Its source brings the column no more."""
+    if feed is None or not feed.columns:
+        return feed
+    gone = feed.columns[ordinal]
+    return replace(
+        feed,
+        columns=(*feed.columns[:ordinal], *feed.columns[ordinal + 1 :]),
+        seen=tuple([(name, type_) for name, type_ in feed.seen if name != gone]),
     )
 
 
