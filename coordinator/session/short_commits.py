@@ -243,7 +243,7 @@ class ShortCommits:
             try:
                 await transaction.insert(insertion)
             except (LockBlocks, RequestRefused) as refused:
-                _raise_unless_left(refused)
+                self._left(refused)
                 return None
             return self._done(known, insert.tag, len(insertion.rows), began)
 
@@ -272,7 +272,7 @@ class ShortCommits:
             try:
                 answer = await transaction.change_by_key(change)
             except (LockBlocks, RequestRefused) as refused:
-                _raise_unless_left(refused)
+                self._left(refused)
                 return None
             tag = f"{known.bound.tag} {answer.affected}"
             done = self._done(known, tag, answer.affected, began)
@@ -281,6 +281,13 @@ class ShortCommits:
             return shape.encoder.encode_values(cast("Sequence[Row]", answer.returned)) + done
 
         return run
+
+    def _left(self, refused: LockBlocks | RequestRefused) -> None:
+        """If nothing has happened, the general way may do better (W1); raises everything else."""
+        if isinstance(refused, RequestRefused):
+            if refused.reason not in (RefusedReason.CONFLICT, RefusedReason.STALE):
+                raise refused
+            self._transaction.refused_shortly = True
 
     def _done(self, known: ShortStatement, tag: str, rows: int, began: float) -> bytes:
         """The statement has ended."""
@@ -318,12 +325,3 @@ class ShortCommits:
             return bytes(encode_backend(CommandComplete(tag)))
 
         return run
-
-
-def _raise_unless_left(refused: LockBlocks | RequestRefused) -> None:
-    """If nothing has happened, the general way may do better (W1); raises everything else."""
-    if isinstance(refused, RequestRefused) and refused.reason not in (
-        RefusedReason.CONFLICT,
-        RefusedReason.STALE,
-    ):
-        raise refused
