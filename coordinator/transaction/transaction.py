@@ -125,7 +125,7 @@ class SessionTransaction:
         """Of the last transaction that was committed with an id."""
         self.statements = 0
         self.grouped = self.analyzed = self.refused_shortly = False
-        """`analyzed`: one was prepared or bound; `refused_shortly`: has tried the short way in vain."""
+        """`analyzed`: one was prepared or bound; `refused_shortly`: the short way has failed."""
         self.wrote = False
         self.inline = CountedInlineRows()
         self.counts = DatabaseCounts()
