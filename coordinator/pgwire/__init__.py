@@ -10,6 +10,6 @@
 - Columns: `rows`, `cells`, `column_text`, `column_binary`, `column_numeric`.
 - COPY: `copy_in`, `copy_out`, `copy_binary`; texts as columns are the package `ingest.copy_text`.
 
-It imports only `sql` and `ingest.copy_text`, and nothing that does I/O (a contract). `transaction`, `execution`, `session`
-and `server` import it.
+It imports only `sql` and `ingest.copy_text`, and nothing that does I/O (a contract).
+`transaction`, `execution`, `session` and `server` import it.
 """
