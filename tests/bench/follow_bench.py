@@ -109,6 +109,8 @@ async def _measured(
     place, told = urlsplit(dsn), list[tuple[int, bytes]]()
     loop = asyncio.get_running_loop()
     made: list[Subscriber] = []
+    assert place.hostname is not None, "it listens somewhere"
+    assert place.port is not None, "it listens somewhere"
     for statement in statements:
         protocol = Subscriber(place, statement, told)
         await loop.create_connection(partial(_same, protocol), place.hostname, place.port)
