@@ -150,9 +150,11 @@ class Transaction:
         self._single = True
         leased: list[Table] = []
         attempts, again = 1, False
+        tally = self.world.tally
         for _ in range(AGAIN_MAX):
             if leased:
                 await self._driver.lease(self._txn, leased)
+            drops = tally.dropped
             try:
                 return await self._once(work, again=again)
             except StatementRestart:
@@ -171,7 +173,9 @@ class Transaction:
                     continue
                 if refused.reason not in (RefusedReason.CONFLICT, RefusedReason.STALE):
                     raise
-                lost = leased and refused.reason is RefusedReason.CONFLICT
+                # Who lost a lock may find that somebody has taken it, and stands in line with it.
+                kept = leased and tally.dropped == drops
+                lost = kept and refused.reason is RefusedReason.CONFLICT
                 self.expect(not lost, "lease", f"{refused} in spite of the lease")
                 attempts, again = attempts + 1, False
                 if attempts > ATTEMPTS_MAX:
