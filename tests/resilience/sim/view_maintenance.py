@@ -35,7 +35,7 @@ class ViewMaintenance:
         """As the server does."""
         rng = self._world.random
         late = rng.random() < 0.06
-        await asyncio.sleep(rng.random() * (0.2 if late else 0.02))
+        await asyncio.sleep(rng.random() * (0.2 if late else 0.04))
         deltas: dict[int, ViewDelta] = {}
         for rows in effect.views:
             if rng.random() < 0.04:
