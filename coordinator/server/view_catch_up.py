@@ -8,11 +8,13 @@ INVARIANTS
   C1  one view is computed at a time, by a transaction like any other: its commit attaches the view
       only if the inputs are as they were at T (V6 of `coordinator/core/views`).
   C2  it takes no lock on an input. A view that has lost its commit, since an input was written to,
-      is tried with the lease of its inputs: their writes wait, `HELD_S` at most (V3).
+      is tried with the lease of its inputs: their writes wait, `LEASED_S` at most (V3).
   C3  a view that is left behind again soon, that has lost its commit or failed, waits twice as long
       as before, up to `LONGEST_PAUSE_S`. REFRESH does not wait.
   C4  an error of the query is kept for people to see, and is an end of nothing: writes go on, reads
       answer by the definition, and the view is tried again.
+  C5  a view over views is computed from the tables below them. Stored rows of a view below are no
+      input: they are not those of its query at all times, so their changes mean nothing.
 """
 
 import asyncio
@@ -49,12 +51,15 @@ log = logging.getLogger("meridian.views")
 _DATABASE: Final = "meridian"
 """The name of the database that computes views; no definition may depend on it."""
 
+_SETTINGS: Final = {"view_reads": "definition"}
+"""Of the views below, the queries are read (C5)."""
+
 FIRST_PAUSE_S: Final = 0.05
 """From the moment a view falls behind to the first try. Smaller: more is computed that the next
 write makes useless."""
 LONGEST_PAUSE_S: Final = 60.0
 """The longest pause. Larger: a view stays behind longer than its inputs make it."""
-HELD_S: Final = 0.05
+LEASED_S: Final = 0.05
 """How long writes of the inputs wait for a view that has lost its commit before. Larger: views are
 attached that take longer to compute. Smaller: writes wait less."""
 CALM_S: Final = 5.0
@@ -183,7 +188,7 @@ class ViewCatchUp:
             free = await transaction.lock(TableTag(oid), LockMode.ROW_EXCLUSIVE, wait=LockWait.NO)
             if not free.granted:
                 raise StatementRestart
-            async with asyncio.timeout(HELD_S if leased else None):
+            async with asyncio.timeout(LEASED_S if leased else None):
                 await execute_refresh(execution, bound, _TAG)
             try:
                 await transaction.commit()
@@ -218,7 +223,7 @@ class ViewCatchUp:
         None: the view is otherwise by now.
         """
         services = self._services
-        variables = Variables(user="meridian", defaults={})
+        variables = Variables(user="meridian", defaults=_SETTINGS)
         transaction = SessionTransaction(services.coordination, services.clock, SERVER, variables)
         transaction.settle = _nothing_deferred
         execution = Execution(services, transaction, variables, _unheard)

@@ -37,7 +37,7 @@ from coordinator.core.messages.locks import (
 from coordinator.core.notifications.changes import NotificationChanges
 from coordinator.core.predicates import ReadPredicate
 from coordinator.core.short_writes.by_key import WriteByKey
-from coordinator.core.sources.completions import SourceMessage, UpstreamReleased
+from coordinator.core.sources.completions import AsideMessage, SourceMessage, UpstreamReleased
 from coordinator.core.views.deltas import PutViewProgram, ViewsMaintained
 from sql.catalog.catalog import Catalog, NameDependency, Table
 from storage.batch import DataFile, RowEncoder, WriteBatch
@@ -431,5 +431,5 @@ Message: TypeAlias = (
     | Vacuum | FilesRewritten | Vacuumed | Forgotten | ShardDamaged
     | BeginSubscription | TakeStep | MoveSubscription | Unsubscribe | SourceMessage
     | ViewsMaintained | PutViewProgram
-    | UpstreamReleased | AwaitLoad | AwaitUpstreams | LeaveUpstreams
+    | AsideMessage | UpstreamReleased | AwaitLoad | AwaitUpstreams | LeaveUpstreams
 )  # fmt: skip
