@@ -61,7 +61,7 @@ from coordinator.core.recent_writes import CommittedWrites, RecentWrites, commit
 from coordinator.core.short_writes.by_key import NOTHING_CHANGED, WriteAnswer
 from coordinator.core.short_writes.gathered import ShortWritesOfGroup
 from coordinator.core.sources.batches import PendingBatch
-from coordinator.core.sources.leftovers import left_writes
+from coordinator.core.sources.leftovers import left_writes, put_leftover
 from coordinator.core.sources.records import delete_source_record, put_source_record
 from coordinator.core.stale_definitions import (
     stale_name_refusal,
@@ -348,6 +348,7 @@ class GatheredMembers:
         """How far sources are read with this commit (F1 of `sources`)."""
         for batch in self.fed:
             yield put_source_record(batch.definition.oid, ts, batch.record)
+            yield from map(put_leftover, batch.leaves)
         for change in self.changes:
             if isinstance(change, RemoveObject) and isinstance(change.object, SourceDefinition):
                 yield delete_source_record(change.object.oid)

@@ -53,7 +53,7 @@ def scan(core: CoreState, message: Scan) -> list[Effect]:
         refused = (
             fenced_table_refusal(table, core.shards)
             or _too_old(core, table, message.ts, txn)
-            or not_loaded(core, table, message.ts)
+            or not_loaded(core, table, message.ts, is_chosen=not current)
         )
         if refused is None and current and txn.isolation is Isolation.READ_COMMITTED:
             refused = lost_write_refusal(txn, shard, _recent(core))

@@ -120,6 +120,7 @@ from coordinator.core.short_writes.by_key import WriteByKey
 from coordinator.core.sources.effects import (
     AcknowledgeSource,
     AskUpstream,
+    CopyAside,
     CopyTables,
     PrepareBatch,
     PullSource,
@@ -307,6 +308,7 @@ class Driver:
             case (
                 StartSource()
                 | CopyTables()
+                | CopyAside()
                 | PullSource()
                 | PrepareBatch()
                 | AcknowledgeSource()

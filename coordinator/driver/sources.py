@@ -15,12 +15,15 @@ import json
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol, assert_never
+from typing import Final, Protocol, assert_never, cast
 
 import pyarrow as pa
 
 from compute.access.key_index import KeyIndex
 from coordinator.core.sources.completions import (
+    AsideCopied,
+    AsideFailed,
+    AsideMessage,
     BatchPrepared,
     SourceAcknowledged,
     SourceFailed,
@@ -34,6 +37,7 @@ from coordinator.core.sources.completions import (
 from coordinator.core.sources.effects import (
     AcknowledgeSource,
     AskUpstream,
+    CopyAside,
     CopyTables,
     PrepareBatch,
     PullSource,
@@ -42,13 +46,14 @@ from coordinator.core.sources.effects import (
     StartSource,
     StopSource,
 )
-from coordinator.core.sources.records import Leftover
+from coordinator.core.sources.records import Leftover, SourceRecord
 from coordinator.driver.fed_rows import FedRows, RowSpool
 from coordinator.driver.maintenance_effects import RunBlocking, in_thread
 from ingest.reader import (
     BadRecord,
     ReaderFailure,
     ReadLimits,
+    RecordPlace,
     SourceProgress,
     SourceReader,
     UpstreamColumn,
@@ -73,9 +78,15 @@ class SourceReaders(Protocol):
     """Makes readers of upstreams."""
 
     async def reader(
-        self, source: SourceDefinition, connection: ConnectionDefinition | None
+        self,
+        source: SourceDefinition,
+        connection: ConnectionDefinition | None,
+        *,
+        joins: bool = False,
     ) -> SourceReader:
-        """A reader that nobody has used; nothing is connected yet. Raises ReaderFailure."""
+        """A reader that nobody has used; nothing is connected yet. Raises ReaderFailure. `joins`:
+        it copies, beside the source's reader, and whatever it makes upstream ends with it.
+        """
         ...
 
     async def release(
@@ -125,7 +136,9 @@ class SourceEffects:
         self._rows = FedRows(ground.index, ground.spool, schema_of, run_blocking)
         self._open: dict[int, _Open] = {}
 
-    async def run(self, effect: SourceEffect) -> SourceMessage | UpstreamReleased | None:
+    async def run(
+        self, effect: SourceEffect
+    ) -> SourceMessage | AsideMessage | UpstreamReleased | None:
         """Run an effect; its completion, if it has one."""
         match effect:
             case StopSource():
@@ -141,6 +154,8 @@ class SourceEffects:
                 return await self._watched(source.oid, attempt, self._start(effect))
             case CopyTables(source=source, attempt=attempt):
                 return await self._watched(source.oid, attempt, self._copy(effect))
+            case CopyAside():
+                return await self._copy_aside(effect)
             case PullSource(source=oid, attempt=attempt):
                 return await self._watched(oid, attempt, self._pull(effect))
             case PrepareBatch(source=source, attempt=attempt):
@@ -183,11 +198,7 @@ class SourceEffects:
                 made = await reader.prepare(tables)
             self._open[source.oid] = _Open(effect.attempt, source, reader, made)
             return SourceStarted(source.oid, effect.attempt, made.position, made.identity)
-        progress = SourceProgress(
-            effect.record.position,
-            effect.record.identity,
-            skip=tuple([json.loads(place) for place in source.skip]),
-        )
+        progress = _progress(source, effect.record, effect.tables)
         identity = await reader.start(progress, tables)
         return SourceStarted(source.oid, effect.attempt, progress.position, identity)
 
@@ -197,27 +208,59 @@ class SourceEffects:
         begins = self._open[oid].begins
         assert begins is not None, "a source is started before it is copied"
         fed = _fed_rows(effect.tables)
+        writes, errors = await self._taken(reader, fed)
+        # Nothing is read before the core has committed this position.
+        progress = SourceProgress(begins.position, begins.identity)
+        identity = await reader.start(
+            progress, [_upstream_table(effect.source, one) for one in fed]
+        )
+        writes |= self._errors(effect.tables, errors, effect.began)
+        return TablesCopied(oid, attempt, begins.position, identity, writes, len(errors))
+
+    async def _copy_aside(self, effect: CopyAside) -> AsideCopied | AsideFailed:
+        source, attempt = effect.source, effect.attempt
+        reader: SourceReader | None = None
+        try:
+            reader = await self._readers.reader(source, effect.connection, joins=effect.joins)
+            tables = [_upstream_table(source, table) for table in effect.tables]
+            async with self._changes(source):
+                await self._leading()
+                made = await reader.prepare(tables)
+            writes, errors = await self._taken(reader, effect.tables)
+            every = (*effect.tables, *effect.errors)
+            writes |= self._errors(every, errors, effect.began)
+            return AsideCopied(
+                source.oid, attempt, made.position, made.identity, writes, len(errors)
+            )
+        except ReaderFailure as failure:
+            code, hint, broken = failure.code, failure.hint, failure.broken
+            return AsideFailed(source.oid, attempt, code, failure.message, hint, broken)
+        except Exception as error:
+            # As of a reader that is read (F10).
+            log.exception("source %s: a copy failed", source.name)
+            return AsideFailed(source.oid, attempt, "XX000", f"{type(error).__name__}: {error}")
+        finally:
+            if reader is not None:
+                await self._close_reader(source, reader)
+
+    async def _taken(
+        self, reader: SourceReader, fed: Sequence[Table]
+    ) -> tuple[dict[ShardId, WriteBatch], list[BadRecord]]:
+        """All rows of tables at the position that the reader has told."""
         taking = {reference_of(table): self._rows.snapshot_of(table) for table in fed}
         errors: list[BadRecord] = []
         try:
             async for part in reader.snapshot():
                 await taking[part.reference].take(part.rows)
                 errors += part.errors
-            writes = {
+            found = {
                 ShardId(table.shard): await taking[reference_of(table)].finish() for table in fed
             }
         except BaseException:
             for one in taking.values():
                 await one.discard()
             raise
-        # Nothing is read before the core has committed this position.
-        progress = SourceProgress(begins.position, begins.identity)
-        identity = await reader.start(
-            progress, [_upstream_table(effect.source, one) for one in fed]
-        )
-        writes = {shard: batch for shard, batch in writes.items() if batch.new_rows}
-        writes |= self._errors(effect.tables, errors, effect.began)
-        return TablesCopied(oid, attempt, begins.position, identity, writes, len(errors))
+        return {shard: batch for shard, batch in found.items() if batch.new_rows}, errors
 
     def _errors(
         self, tables: Sequence[Table], errors: Sequence[BadRecord], now: Timestamp
@@ -305,15 +348,30 @@ class SourceEffects:
 
     async def _close(self, known: _Open) -> None:
         self._open.pop(known.source.oid, None)
+        await self._close_reader(known.source, known.reader)
+
+    async def _close_reader(self, source: SourceDefinition, reader: SourceReader) -> None:
         try:
-            await known.reader.close()
+            await reader.close()
         except Exception as error:
-            log.warning("source %s: not closed: %s", known.source.name, error)
+            log.warning("source %s: not closed: %s", source.name, error)
 
 
 def _fed_rows(tables: Sequence[Table]) -> list[Table]:
     """Without the table of errors."""
     return [table for table in tables if table.feed is not None and table.feed.reference]
+
+
+def _progress(
+    source: SourceDefinition, record: SourceRecord, tables: Sequence[Table]
+) -> SourceProgress:
+    later = {
+        reference_of(table): record.later[table.oid]
+        for table in _fed_rows(tables)
+        if table.oid in record.later
+    }
+    skip = tuple([cast("RecordPlace", json.loads(place)) for place in source.skip])
+    return SourceProgress(record.position, record.identity, later, skip)
 
 
 def reference_of(table: Table) -> str:

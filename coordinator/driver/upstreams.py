@@ -28,9 +28,15 @@ class Upstreams:
         self._environment: Final = environment
 
     async def reader(
-        self, source: SourceDefinition, connection: ConnectionDefinition | None
+        self,
+        source: SourceDefinition,
+        connection: ConnectionDefinition | None,
+        *,
+        joins: bool = False,
     ) -> SourceReader:
-        """A reader that nobody has used. Raises ReaderFailure if it may not connect."""
+        """A reader that nobody has used. Raises ReaderFailure if it may not connect. `joins`: it
+        copies, beside the source's reader, and whatever it makes upstream ends with it.
+        """
         if source.connector == GENERATOR:
             return GeneratorReader(GeneratorOptions.of(dict(source.options)))
         if source.connector != POSTGRES:
@@ -42,8 +48,10 @@ class Upstreams:
         return PostgresReader(
             await self._address(connection),
             publication=publication,
-            slot=slot_name(source),
-            name=source.name,
+            slot=f"{slot_name(source)}_joins" if joins else slot_name(source),
+            # Upstream's commits do not wait for who only copies.
+            name=f"{source.name}_joins" if joins else source.name,
+            temporary=joins,
         )
 
     async def _address(self, connection: ConnectionDefinition | None) -> PostgresAddress:

@@ -81,13 +81,16 @@ class PostgresReader:
         name: str,
         transaction_size_max: int = TRANSACTION_SIZE_MAX,
         slot_seconds: float = SLOT_SECONDS,
+        temporary: bool = False,
     ) -> None:
+        """`temporary`: the slot ends with the connection, and is never read from."""
         self._address = address
         self._publication = publication
         self._slot = slot
         self._name = name
         self._transaction_size_max = transaction_size_max
         self._slot_seconds = slot_seconds
+        self._temporary = temporary
         self._side: LibpqLink | None = None
         self._exporting: LibpqLink | None = None
         self._exported: tuple[str, str] = ("", "")
@@ -150,7 +153,11 @@ class PostgresReader:
         self._exporting = await LibpqLink.connect(self._address, self._name, replication=True)
         system = await identify_system(self._exporting)
         self._exported = await create_slot(
-            self._exporting, side, self._slot, seconds=self._slot_seconds
+            self._exporting,
+            side,
+            self._slot,
+            seconds=self._slot_seconds,
+            temporary=self._temporary,
         )
         self._wanted = list(zip(found.values(), tables, strict=True))
         identity = {

@@ -17,7 +17,12 @@ _ENDING_MS: Final = 5000
 
 
 async def create_slot(
-    replication: LibpqLink, side: LibpqLink, slot: str, *, seconds: float
+    replication: LibpqLink,
+    side: LibpqLink,
+    slot: str,
+    *,
+    seconds: float,
+    temporary: bool = False,
 ) -> tuple[str, str]:
     """A new slot: the LSN and the name of its exported snapshot (F8).
 
@@ -25,7 +30,8 @@ async def create_slot(
     transaction may wait for us, if we are its synchronous standby.
     """
     export = "(SNAPSHOT 'export')" if side.server_version >= _OPTIONS_SINCE else "EXPORT_SNAPSHOT"
-    text = f"CREATE_REPLICATION_SLOT {quote_name(slot)} LOGICAL pgoutput {export}"
+    kind = "TEMPORARY LOGICAL" if temporary else "LOGICAL"
+    text = f"CREATE_REPLICATION_SLOT {quote_name(slot)} {kind} pgoutput {export}"
     process = replication.backend_pid
     try:
         ((_, position, snapshot, _),) = await replication.query(text, seconds=seconds)

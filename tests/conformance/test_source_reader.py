@@ -65,7 +65,8 @@ def scripted() -> Place:
     column = UpstreamColumn("a", INT8)
     tables = [UpstreamTable(name, (column, column, column)) for name in ("a", "b")]
     rows = sum(len(some) for changes in made for some in changes.values())
-    return Place(lambda: ScriptedReader(upstream, fault, lambda: True, MAIN), rows, tables, fill)
+    slot = f"{MAIN}.1"
+    return Place(lambda: ScriptedReader(upstream, fault, lambda: True, slot), rows, tables, fill)
 
 
 PLACES = {

@@ -63,7 +63,7 @@ def _refusal(core: CoreState, wanted: SubscriptionRequest) -> Refused | None:
     for table in wanted.tables:
         refused = fenced_table_refusal(table, core.shards) or _unknown(core, table)
         refused = refused or _too_old(core, table, wanted.as_of)
-        refused = refused or not_loaded(core, table, wanted.as_of)
+        refused = refused or not_loaded(core, table, wanted.as_of, is_chosen=True)
         if refused is not None:
             return refused
     return None

@@ -37,7 +37,7 @@ from coordinator.core.messages.locks import (
 from coordinator.core.notifications.changes import NotificationChanges
 from coordinator.core.predicates import ReadPredicate
 from coordinator.core.short_writes.by_key import WriteByKey
-from coordinator.core.sources.completions import SourceMessage, UpstreamReleased
+from coordinator.core.sources.completions import AsideMessage, SourceMessage, UpstreamReleased
 from sql.catalog.catalog import Catalog, NameDependency, Table
 from storage.batch import DataFile, RowEncoder, WriteBatch
 from storage.known_rows import OldRows
@@ -429,5 +429,5 @@ Message: TypeAlias = (
     | GroupPassed | GroupFailed | CutFlushed | Tidied | Tick | Disconnected | ShutDown | Optimize
     | Vacuum | FilesRewritten | Vacuumed | Forgotten | ShardDamaged
     | BeginSubscription | TakeStep | MoveSubscription | Unsubscribe | SourceMessage
-    | UpstreamReleased | AwaitLoad | AwaitUpstreams | LeaveUpstreams
+    | AsideMessage | UpstreamReleased | AwaitLoad | AwaitUpstreams | LeaveUpstreams
 )  # fmt: skip

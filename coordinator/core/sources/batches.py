@@ -7,7 +7,7 @@ from typing import Final
 from coordinator.core.locking.lock_table import LockTable
 from coordinator.core.messages.identities import ConnectionId, RequestId, TransactionId
 from coordinator.core.messages.replies import Blocked
-from coordinator.core.sources.records import SourceRecord
+from coordinator.core.sources.records import Leftover, SourceRecord
 from sql.catalog.catalog import Catalog, Table
 from sql.catalog.objects import SourceDefinition
 from sql.catalog.sources import source_by_oid, tables_of_source
@@ -36,6 +36,10 @@ class PendingBatch:
     replaced: Mapping[ShardId, Sequence[OldRows]] = field(
         default_factory=dict[ShardId, Sequence[OldRows]]
     )
+    leaves: tuple[Leftover, ...] = ()
+    """What the commit leaves behind upstream."""
+    restarts: bool = False
+    """The source starts again behind it: it is read for more tables, or from elsewhere."""
 
     @property
     def request(self) -> RequestId:
@@ -78,3 +82,15 @@ class PendingBatch:
     def nbytes(self) -> int:
         """About what it takes."""
         return sum(batch.nbytes for batch in self.writes.values())
+
+
+def counted_rows(
+    fed: Sequence[Table], before: Mapping[int, int], writes: Mapping[ShardId, WriteBatch]
+) -> Mapping[int, int]:
+    """How many rows a source has brought with these, by the table's oid."""
+    counts = dict(before)
+    for table in fed:
+        batch = writes.get(ShardId(table.shard))
+        if batch is not None:
+            counts[table.oid] = counts.get(table.oid, 0) + batch.new_rows
+    return counts

@@ -38,6 +38,26 @@ class TablesCopied(SourceCompletion):
 
 
 @dataclass(frozen=True, slots=True)
+class AsideCopied(SourceCompletion):
+    """Ends CopyAside, whose attempt it names: `writes` have all rows at `position`."""
+
+    position: Position
+    identity: Mapping[str, str]
+    writes: Mapping[ShardId, WriteBatch]
+    errors: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class AsideFailed(SourceCompletion):
+    """Ends CopyAside: it is tried again, or the source is broken, if only a person can mend it."""
+
+    code: str
+    reason: str
+    hint: str = ""
+    broken: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class SourcePulled(SourceCompletion):
     """Ends PullSource."""
 
@@ -106,3 +126,5 @@ SourceMessage: TypeAlias = (
     | SourceAcknowledged
     | UpstreamReported
 )
+
+AsideMessage: TypeAlias = AsideCopied | AsideFailed

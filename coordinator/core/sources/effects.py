@@ -40,6 +40,22 @@ class CopyTables:
 
 
 @dataclass(frozen=True, slots=True)
+class CopyAside:
+    """Take in all rows of these tables, beside the reader that is open. `errors`: the table of
+    errors. `joins`: what it makes upstream is removed at its end; otherwise it stays, for the
+    source of this generation. Ends in AsideCopied or AsideFailed.
+    """
+
+    source: SourceDefinition
+    connection: ConnectionDefinition | None
+    attempt: int
+    tables: tuple[Table, ...]
+    errors: tuple[Table, ...]
+    began: Timestamp
+    joins: bool
+
+
+@dataclass(frozen=True, slots=True)
 class PullSource:
     """Take what comes next, at least one upstream transaction or nothing. Ends in SourcePulled or
     SourceFailed.
@@ -103,6 +119,6 @@ class AskUpstream:
 
 
 SourceEffect: TypeAlias = (
-    StartSource | CopyTables | PullSource | PrepareBatch | AcknowledgeSource | StopSource
-    | ReleaseUpstream | AskUpstream
+    StartSource | CopyTables | CopyAside | PullSource | PrepareBatch | AcknowledgeSource
+    | StopSource | ReleaseUpstream | AskUpstream
 )  # fmt: skip

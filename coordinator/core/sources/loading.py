@@ -36,13 +36,18 @@ def is_loaded(core: CoreState, table: Table, ts: Timestamp) -> bool:
     return not has_snapshot(source)
 
 
-def not_loaded(core: CoreState, table: Table, ts: Timestamp) -> Refused | None:
-    """Why a table cannot be read at `ts`."""
+def not_loaded(core: CoreState, table: Table, ts: Timestamp, *, is_chosen: bool) -> Refused | None:
+    """Why a table cannot be read at `ts`. `is_chosen`: it has to be this timestamp."""
     if is_loaded(core, table, ts):
         return None
     assert table.feed is not None, "only fed tables are loaded"
     oid = table.feed.source
+    hint = "Begin the transaction again, when meridian.source_tables says that it is loaded."
     if core.sources.loaded_since(oid, table.oid) is not None:
+        if not is_chosen:
+            # It was loaded after the timestamp was taken.
+            message = f'table "{table.name}" is not loaded yet'
+            return Refused(RefusedReason.NOT_LOADED, "55000", message, None, hint, source=oid)
         message = f'table "{table.name}" was not loaded at that time'
         return Refused(RefusedReason.OTHER, "55000", message)
     message = f'table "{table.name}" is not loaded yet'
@@ -53,7 +58,6 @@ def not_loaded(core: CoreState, table: Table, ts: Timestamp) -> Refused | None:
             detail = f"{detail[:-1]}: {source.reason}."
         hint = source.hint or "ALTER SOURCE .. RESUME goes on."
         return Refused(RefusedReason.OTHER, "55000", message, detail, hint)
-    hint = "Begin the transaction again, when meridian.source_tables says that it is loaded."
     return Refused(RefusedReason.NOT_LOADED, "55000", message, None, hint, source=oid)
 
 

@@ -22,6 +22,7 @@ class SourceRecord:
     """The newest commit of a source. `rows`: how many it has brought, by the table's oid; `errors`:
     how many records no column could take. `generation`: of what stands upstream. `loaded`: since
     when a table has all rows of its upstream's, by its oid; NEVER: since the commit of this record.
+    `later`: tables that were copied at a later position, and are loaded when that is reached.
     """
 
     position: Position
@@ -31,6 +32,7 @@ class SourceRecord:
     rows: Mapping[int, int] = field(default_factory=dict[int, int])
     errors: int = 0
     loaded: Mapping[int, Timestamp] = field(default_factory=dict[int, Timestamp])
+    later: Mapping[int, Position] = field(default_factory=dict[int, Position])
 
     def at(self, ts: Timestamp) -> "SourceRecord":
         """The record, committed at `ts`."""
@@ -54,7 +56,7 @@ class Leftover:
 def put_source_record(source: int, ts: Timestamp, record: SourceRecord) -> Put:
     """The write of a commit at `ts`."""
     record = record.at(ts)
-    body = {
+    body: dict[str, object] = {
         "position": {**record.position},
         "ts": ts,
         "generation": record.generation,
@@ -63,6 +65,8 @@ def put_source_record(source: int, ts: Timestamp, record: SourceRecord) -> Put:
         "errors": record.errors,
         "loaded": {str(oid): since for oid, since in record.loaded.items()},
     }
+    if record.later:
+        body["later"] = {str(oid): {**place} for oid, place in record.later.items()}
     return Put(SOURCE_RECORDS, str(source), json.dumps(body).encode())
 
 
@@ -79,6 +83,7 @@ def decode_source_records(found: Mapping[str, bytes]) -> dict[int, SourceRecord]
 def _decoded(content: bytes) -> SourceRecord:
     body = cast("Mapping[str, object]", json.loads(content))
     loaded = cast("Mapping[str, int]", body.get("loaded", {}))
+    later = cast("Mapping[str, Position]", body.get("later", {}))
     return SourceRecord(
         cast("Mapping[str, int]", body["position"]),
         Timestamp(cast("int", body["ts"])),
@@ -87,6 +92,7 @@ def _decoded(content: bytes) -> SourceRecord:
         {int(oid): count for oid, count in cast("Mapping[str, int]", body["rows"]).items()},
         cast("int", body["errors"]),
         {int(oid): Timestamp(since) for oid, since in loaded.items()},
+        {int(oid): place for oid, place in later.items()},
     )
 
 

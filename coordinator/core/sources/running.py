@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Final
 
 from coordinator.core.messages.identities import RequestId, TransactionId
+from coordinator.core.sources.completions import AsideCopied
 from coordinator.core.sources.leftovers import Leftovers
 from coordinator.core.sources.records import NEVER, Leftover, SourceRecord
 from ingest.reader import Position
@@ -46,6 +47,33 @@ class BatchStage(StrEnum):
 
 
 @dataclass(slots=True)
+class AsideState:
+    """A copy beside the source (`aside.py`). `reason`: why the last try has failed."""
+
+    attempt: int = 0
+    asked: bool = False
+    copied: AsideCopied | None = None
+    failures: int = 0
+    retry_at: Timestamp = NEVER
+    reason: str = ""
+
+    def begin_attempt(self) -> None:
+        """Nothing that was asked for is waited for any more."""
+        self.attempt += 1
+        self.asked, self.copied = False, None
+
+    def fail(self, reason: str, now: Timestamp, longest_us: int) -> None:
+        """It is tried again: later after each failure."""
+        self.begin_attempt()
+        self.reason, self.failures = reason, self.failures + 1
+        self.retry_at = Timestamp(now + _retry_us(self.failures, longest_us))
+
+
+def _retry_us(failures: int, longest_us: int) -> int:
+    return min(longest_us, RETRY_MIN_US << min(failures - 1, 20))
+
+
+@dataclass(slots=True)
 class RunningSource:
     """One source. `fed`: its tables and that of its errors, as the catalog has them."""
 
@@ -72,6 +100,9 @@ class RunningSource:
     """What may be acknowledged (F3): it is committed and readable, or nothing of ours lies up to
     there."""
     acknowledging: Position | None = None
+    aside: AsideState = field(default_factory=AsideState)
+    identity: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Of upstream, as the reader that is open knows it: kept with the next commit."""
     awaiting: list[RequestId] = field(default_factory=list[RequestId])
     """Who waits for tables to be loaded (`loading.py`)."""
     acknowledged: Position = field(default_factory=dict[str, int])
@@ -101,8 +132,7 @@ class RunningSource:
     def retry_after(self, now: Timestamp, longest_us: int) -> None:
         """Choose when it is tried again: later after each failure."""
         self.failures += 1
-        wait = min(longest_us, RETRY_MIN_US << min(self.failures - 1, 20))
-        self.retry_at = Timestamp(now + wait)
+        self.retry_at = Timestamp(now + _retry_us(self.failures, longest_us))
 
 
 @dataclass(slots=True)

@@ -18,8 +18,18 @@ from coordinator.core.messages.catalog_changes import (
 )
 from coordinator.core.messages.replies import Refused, RefusedReason
 from coordinator.core.messages.requests import AwaitLoad, AwaitUpstreams, LeaveUpstreams
-from coordinator.core.sources.batches import PendingBatch
+from coordinator.core.sources.aside import (
+    advance_copy,
+    copy_ended,
+    left_before,
+    reached_later,
+    tables_read,
+)
+from coordinator.core.sources.batches import PendingBatch, counted_rows
 from coordinator.core.sources.completions import (
+    AsideCopied,
+    AsideFailed,
+    AsideMessage,
     BatchPrepared,
     SourceAcknowledged,
     SourceFailed,
@@ -41,13 +51,12 @@ from coordinator.core.sources.effects import (
 from coordinator.core.sources.leftovers import left_by
 from coordinator.core.sources.loading import await_load, tell_awaiting
 from coordinator.core.sources.recency import answer_waits, await_upstreams, upstream_reported
-from coordinator.core.sources.records import NEVER, SourceRecord, is_behind
+from coordinator.core.sources.records import NEVER, Leftover, SourceRecord, is_behind
 from coordinator.core.sources.running import BatchStage, RunningSource, SourceState
 from coordinator.core.state import CoreState
 from ingest.reader import ChangeKind, SourceBatch
-from sql.catalog.catalog import Table
 from sql.catalog.objects import ConnectionDefinition, SourceDefinition
-from sql.catalog.sources import connection_by_oid, has_snapshot, sources_of, tables_of_source
+from sql.catalog.sources import connection_by_oid, sources_of, tables_of_source
 from storage.batch import ShardView, WriteBatch
 from storage.known_rows import OldRows
 from storage.types import ShardId, Timestamp
@@ -69,6 +78,7 @@ def advance_sources(core: CoreState, now: Timestamp) -> list[Effect]:
         effects += _follow_catalog(core, now)
     if core.stopping is None:
         for source in sources:
+            effects += advance_copy(core, source, now)
             effects += _go_on(core, source, now)
         effects += sources.leftovers.due(now)
     if sources.waits:
@@ -126,6 +136,7 @@ def _follow_catalog(core: CoreState, now: Timestamp) -> list[Effect]:
             continue
         known.definition, known.connection, known.fed = definition, connection, fed
         known.failures, known.retry_at = 0, now
+        known.aside.begin_attempt()
         effects += _redefined(core, known, now) + tell_awaiting(known)
     return effects
 
@@ -136,23 +147,8 @@ def _redefined(core: CoreState, source: RunningSource, now: Timestamp) -> list[E
     if source.definition.paused or not source.tables:
         source.enter(SourceState.PAUSED if source.definition.paused else SourceState.IDLE, now)
         return [StopSource(source.definition.oid)]
-    later = _joined_later(source)
-    if later is not None:
-        source.enter(SourceState.BROKEN, now)
-        source.code = "0A000"
-        source.reason = f'table "{later.name}" was added after the others were loaded'
-        source.hint = "Drop it, or make the source anew with all tables."
-        return [StopSource(source.definition.oid)]
     source.enter(SourceState.STARTING, now)
     return [_start(source)]
-
-
-def _joined_later(source: RunningSource) -> Table | None:
-    """A table whose rows from before nobody has copied."""
-    record = source.record
-    if record is None or not has_snapshot(source.definition):
-        return None
-    return next((table for table in source.tables if table.oid not in record.loaded), None)
 
 
 def _begin_attempt(core: CoreState, source: RunningSource) -> None:
@@ -161,9 +157,11 @@ def _begin_attempt(core: CoreState, source: RunningSource) -> None:
 
 
 def _start(source: RunningSource) -> Effect:
-    return StartSource(
-        source.definition, source.connection, source.attempt, source.record, source.fed
-    )
+    record, definition = source.record, source.definition
+    if record is not None:
+        # Another one may be on its way (`aside.py`).
+        definition = replace(definition, generation=record.generation)
+    return StartSource(definition, source.connection, source.attempt, record, tables_read(source))
 
 
 # --- going on ----------------------------------------------------------------------------------
@@ -197,7 +195,12 @@ def _waits_for(core: CoreState, source: RunningSource) -> str:
 
 def step_sources(
     core: CoreState,
-    message: SourceMessage | UpstreamReleased | AwaitLoad | AwaitUpstreams | LeaveUpstreams,
+    message: SourceMessage
+    | AsideMessage
+    | UpstreamReleased
+    | AwaitLoad
+    | AwaitUpstreams
+    | LeaveUpstreams,
     now: Timestamp,
 ) -> list[Effect]:
     """Something about a source, or somebody who waits for one."""
@@ -212,6 +215,8 @@ def step_sources(
         case UpstreamReleased(name=name, done=done):
             core.sources.leftovers.released(name, done=done, now=now)
             return []
+        case AsideCopied() | AsideFailed():
+            return _aside_ended(core, message, now)
         case _:
             return source_reported(core, message, now)
 
@@ -223,7 +228,7 @@ def source_reported(core: CoreState, message: SourceMessage, now: Timestamp) -> 
         return []
     match message:
         case SourceStarted():
-            return _started(source, now)
+            return _started(source, message, now)
         case TablesCopied():
             return _copied(core, source, message)
         case SourcePulled():
@@ -245,11 +250,25 @@ def source_reported(core: CoreState, message: SourceMessage, now: Timestamp) -> 
             assert_never(message)
 
 
-def _started(source: RunningSource, now: Timestamp) -> list[Effect]:
+def _aside_ended(core: CoreState, message: AsideMessage, now: Timestamp) -> list[Effect]:
+    source = core.sources.get(message.source)
+    if source is None:
+        return []
+    is_current = message.attempt == source.aside.attempt
+    effects = copy_ended(core, source, message, now)
+    if is_current and isinstance(message, AsideFailed) and message.broken:
+        oid, attempt = source.definition.oid, source.attempt
+        failed = SourceFailed(oid, attempt, message.code, message.reason, message.hint, broken=True)
+        effects += _failed(core, source, failed, now)
+    return effects
+
+
+def _started(source: RunningSource, message: SourceStarted, now: Timestamp) -> list[Effect]:
     if source.record is None:
         source.enter(SourceState.SNAPSHOTTING, now)
         return [CopyTables(source.definition, source.attempt, source.fed, now)]
     source.enter(SourceState.RUNNING, now)
+    source.identity = message.identity
     source.read_to = source.record.position
     return _acknowledge(source)
 
@@ -260,23 +279,12 @@ def _copied(core: CoreState, source: RunningSource, message: TablesCopied) -> li
     record = SourceRecord(
         message.position,
         identity=message.identity,
-        rows=_counted(source, {}, message.writes),
+        generation=source.definition.generation,
+        rows=counted_rows(source.fed, {}, message.writes),
         errors=message.errors,
         loaded={table.oid: NEVER for table in source.tables},
     )
-    return _enqueue(core, source, record, message.writes)
-
-
-def _counted(
-    source: RunningSource, before: Mapping[int, int], writes: Mapping[ShardId, WriteBatch]
-) -> Mapping[int, int]:
-    """How many rows it has brought with these."""
-    counts = dict(before)
-    for table in source.fed:
-        batch = writes.get(ShardId(table.shard))
-        if batch is not None:
-            counts[table.oid] = counts.get(table.oid, 0) + batch.new_rows
-    return counts
+    return _enqueue(core, source, record, message.writes, leaves=left_before(source))
 
 
 def _pulled(
@@ -285,6 +293,11 @@ def _pulled(
     batch = message.batch
     source.newest = batch.newest or source.newest
     if not batch.changes and not batch.errors:
+        assert source.record is not None, "F1: who pulls has a position"
+        there = reached_later(replace(source.record, position=batch.upto))
+        if there.later != source.record.later:
+            # Tables that have joined are loaded with this position.
+            return _enqueue(core, source, there, {})
         source.stage = BatchStage.NONE
         # Nothing of ours lies up to there, and all before is committed: batches do not overlap.
         source.read_to = batch.upto
@@ -326,11 +339,12 @@ def _prepared(core: CoreState, source: RunningSource, message: BatchPrepared) ->
     record = replace(
         source.record,
         position=message.upto,
-        rows=_counted(source, source.record.rows, message.writes),
+        identity=source.identity or source.record.identity,
+        rows=counted_rows(source.fed, source.record.rows, message.writes),
         errors=source.record.errors + message.errors,
     )
     assert is_behind(source.record.position, message.upto), "F4: a position only advances"
-    return _enqueue(core, source, record, message.writes, message.replaced)
+    return _enqueue(core, source, reached_later(record), message.writes, message.replaced)
 
 
 def _enqueue(
@@ -339,13 +353,14 @@ def _enqueue(
     record: SourceRecord,
     writes: Mapping[ShardId, WriteBatch],
     replaced: Mapping[ShardId, Sequence[OldRows]] = NOTHING_REPLACED,
+    leaves: tuple[Leftover, ...] = (),
 ) -> list[Effect]:
     """Into the queue; the group begins in the same step, if it can (`_advance` of the core)."""
     source.stage = BatchStage.COMMITTING
     ticket = core.leases.ticket()
     core.groups.enqueue(
         PendingBatch(
-            source.definition, source.fed, source.attempt, writes, record, ticket, replaced
+            source.definition, source.fed, source.attempt, writes, record, ticket, replaced, leaves
         )
     )
     return []
@@ -386,9 +401,15 @@ def batch_committed(
     assert source is not None, "F5: what drops a source is in no group with its batch"
     source.record = batch.record.at(ts)
     effects = tell_awaiting(source)
+    for leftover in batch.leaves:
+        core.sources.leftovers.add(leftover)
     if batch.attempt != source.attempt:
         return effects  # the server stops, or definitions change in the same step
     source.stage, source.failures = BatchStage.NONE, 0
+    if batch.restarts:
+        source.aside.begin_attempt()
+        source.acknowledged = {}
+        return effects + _redefined(core, source, now)
     source.enter(SourceState.RUNNING, now)
     source.read_to = batch.record.position
     return effects + _acknowledge(source)
@@ -401,6 +422,8 @@ def batch_refused(
     source = core.sources.get(batch.definition.oid)
     if source is None or batch.attempt != source.attempt:
         return []
+    if batch.restarts:
+        source.aside.begin_attempt()
     stale = refused.reason is RefusedReason.STALE
     # Nobody writes to a fenced table before a person has looked at it.
     broken, hint = refused.table is not None, refused.hint or ""

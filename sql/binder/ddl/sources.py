@@ -45,6 +45,7 @@ from sql.catalog.sources import (
     GENERATOR,
     connection_by_oid,
     errors_name,
+    has_snapshot,
     source_by_oid,
     tables_of_source,
     upstream_tables,
@@ -269,6 +270,8 @@ def alter_source(binding: Binding, node: AlterSourceNode) -> ChangeObjects | Ski
     match node.action:
         case "pause" | "resume":
             after = replace(after, paused=node.action == "pause")
+        case "resnapshot" if has_snapshot(source):
+            after = replace(after, generation=source.generation + 1, skip=())
         case "set" if source.connector != GENERATOR:
             given = dict(map(_setting, node.settings))
             after = replace(after, options=tuple({**dict(source.options), **given}.items()))

@@ -14,6 +14,7 @@ import pytest
 
 from tests.ingest.sources.asking import refusal, rows
 from tests.ingest.upstream_database import UpstreamDatabase
+from tests.session.change_streams.followers import until
 
 BIG = "upper(repeat(md5(i::text), 400))"
 """So long that it is kept aside, and not sent if it stays."""
@@ -145,6 +146,101 @@ def test_nothing_of_ours_stays_after_drop_source(
     is_same(shop, database)
     assert len(database.slots()) == 1
     shop.execute("drop source feed cascade")
-    shop.execute("create source feed from postgres connection c (publication 'p')")
-    shop.execute("create tables from source feed in schema here")
+    until(lambda: not database.slots())
+
+
+def test_a_table_that_joins_later_has_its_rows_and_what_follows(
+    shop: psycopg.Connection, database: UpstreamDatabase
+) -> None:
     is_same(shop, database)
+    database.execute(
+        "CREATE TABLE later (id int PRIMARY KEY)",
+        "INSERT INTO later VALUES (1), (2)",
+        "ALTER PUBLICATION p ADD TABLE later",
+    )
+    with synchronous(database):
+        # Upstream's commits wait for the source while it makes another slot (S1).
+        shop.execute("create table later from source feed (reference 'public.later')")
+        database.execute("INSERT INTO later VALUES (3)", "DELETE FROM later WHERE id = 1")
+        database.execute("INSERT INTO orders VALUES (70, 'n', 'b')")
+        assert rows(shop, "select id from later order by 1") == [(2,), (3,)]
+        database.execute("UPDATE later SET id = 9 WHERE id = 2")
+        assert rows(shop, "select id from later order by 1") == [(3,), (9,)]
+        is_same(shop, database)
+    assert len(database.slots()) == 1
+
+
+def test_resnapshot_brings_what_upstream_has(
+    shop: psycopg.Connection, database: UpstreamDatabase
+) -> None:
+    is_same(shop, database)
+    (before,) = [name for name, _ in database.slots()]
+    # The table leaves the publication for a while, so that changes are missing.
+    database.execute(
+        "ALTER PUBLICATION p DROP TABLE orders",
+        "DELETE FROM orders WHERE id < 3",
+        "ALTER PUBLICATION p ADD TABLE orders",
+        "INSERT INTO orders VALUES (80, 'n', 'b')",
+    )
+    shop.execute("set real_time_recency = on")
+    assert refusal(shop, "select * from orders")[0] == "57014"
+    shop.execute("reset real_time_recency")
+    # What is here stays readable, until it is replaced in one commit.
+    assert rows(shop, "select count(*) from orders") == [(5,)]
+    state = "select state, code from meridian.sources"
+    assert rows(shop, state) == [("broken", "55000")]
+    shop.execute("alter source feed resnapshot")
+    until(lambda: rows(shop, state) == [("running", None)])
+    is_same(shop, database)
+    with synchronous(database):
+        database.execute("UPDATE orders SET what = 'after' WHERE id > 3")
+        is_same(shop, database)
+    until(lambda: before not in dict(database.slots()))
+    assert len(database.slots()) == 1
+
+
+def test_a_record_whose_key_cannot_be_read_is_skipped_by_a_person(
+    connected: psycopg.Connection, database: UpstreamDatabase
+) -> None:
+    database.execute(
+        "CREATE TABLE orders (at timestamptz PRIMARY KEY, what text)",
+        "INSERT INTO orders VALUES ('2020-01-01', 'a')",
+        "CREATE PUBLICATION p FOR TABLE orders",
+    )
+    connected.execute("create source feed from postgres connection c (publication 'p')")
+    connected.execute("create table orders from source feed (reference 'public.orders')")
+    assert rows(connected, "select what from orders") == [("a",)]
+    assert refusal(connected, "alter source feed skip record")[0] == "55000"
+    database.execute("INSERT INTO orders VALUES ('infinity', 'b'), ('2021-01-01', 'c')")
+    until(lambda: rows(connected, "select state from meridian.sources") == [("broken",)])
+    assert rows(connected, "select what from orders") == [("a",)]
+    connected.execute("alter source feed skip record")
+    with synchronous(database):
+        database.execute("INSERT INTO orders VALUES ('2022-01-01', 'd')")
+        assert rows(connected, "select what from orders order by 1") == [("a",), ("c",), ("d",)]
+    told = "select table_name, key, code, value from feed_errors"
+    ((name, key, code, value),) = rows(connected, told)
+    assert (name, key, code) == ("orders", None, "22008")
+    assert b"infinity" in value
+
+
+def test_values_that_do_not_fit_are_told_with_their_keys(
+    connected: psycopg.Connection, database: UpstreamDatabase
+) -> None:
+    database.execute(
+        "CREATE TABLE orders (id int PRIMARY KEY, n numeric, at timestamptz)",
+        "INSERT INTO orders VALUES (1, 1, now()), (2, 'NaN', now())",
+        "CREATE PUBLICATION p FOR TABLE orders",
+    )
+    connected.execute("create source feed from postgres connection c (publication 'p')")
+    connected.execute("create table orders from source feed (reference 'public.orders')")
+    assert rows(connected, "select id from orders") == [(1,)]
+    with synchronous(database):
+        # What it supersedes goes, too.
+        database.execute("UPDATE orders SET at = 'infinity' WHERE id = 1")
+        assert rows(connected, "select id from orders") == []
+        database.execute("UPDATE orders SET at = '2020-01-01' WHERE id = 1")
+        assert rows(connected, "select id from orders") == [(1,)]
+    told = rows(connected, "select key, code from feed_errors")
+    assert told == [(b'{"id": "2"}', "22003"), (b'{"id": "1"}', "22008")]
+    assert rows(connected, "select errors from meridian.sources") == [(2,)]

@@ -80,7 +80,7 @@ class Client:
             work = session.run(plan.body, alone=plan.alone)
             result: Result = await self.world.ask(server, work, self._patience())
         except SqlError as error:
-            definite = (*DEFINITE, *plan.refusals)
+            definite = (*DEFINITE, *plan.refusals, *self.workload.refusals)
             if error.sqlstate not in (*definite, *UNKNOWN):
                 self.world.failed(error)
             elif plan.sure and self._has_no_excuse(error):
@@ -117,7 +117,7 @@ class Client:
         except Gone:
             return
         except SqlError as error:
-            if error.sqlstate not in (*DEFINITE, *UNKNOWN):
+            if error.sqlstate not in (*DEFINITE, *UNKNOWN, *self.workload.refusals):
                 self.world.failed(error)
         except Exception as error:  # as above
             self.world.failed(error)

@@ -23,6 +23,7 @@ from coordinator.core.messages.catalog_changes import (
     RemoveTable,
 )
 from ingest.reader import ChangeRow, UpstreamChange
+from sql.catalog.catalog import Table
 from sql.catalog.objects import Feed, SourceDefinition
 from sql.catalog.sources import sources_of, tables_of_source
 from tests.resilience.history.events import Add, Finding, History, Key, Operation, Read, ReadSet
@@ -34,6 +35,8 @@ from tests.resilience.sim.upstream_changes import register_changes, set_changes
 from tests.resilience.sim.workload import Draw, Plan, Usual, one_by_one, perform
 
 SETS = ("s1", "s2")
+LATER = "s2"
+"""Not fed at first, in some runs: whoever finds it empty is told nothing of upstream."""
 CHANGED = "r9"
 FED = (*SETS, CHANGED)
 OWN = "s0"
@@ -51,6 +54,8 @@ class Sources(Usual):
     """See the module."""
 
     tables = (OWN,)
+    refusals = ("55000",)
+    """What is not loaded yet is not read."""
 
     def __init__(self, draw: Draw) -> None:
         super().__init__(draw)
@@ -66,7 +71,12 @@ class Sources(Usual):
         bare = await session.new_table("feed")
         source = SourceDefinition(bare.oid, "public", "feed", connector=SCRIPTED, feed_id=MAIN)
         tables = [await session.new_table(name) for name in FED]
-        fed = [replace(t, feed=_feed(source, t.name), keys=()) for t in tables]
+        # In some runs one of them joins the others later.
+        alone = {LATER} if self._draw.random.random() < 0.5 else set[str]()
+        fed = [
+            replace(t, feed=None if t.name in alone else _feed(source, t.name), keys=())
+            for t in tables
+        ]
         for _ in range(self._draw.random.randrange(4)):
             # What is there already comes with the snapshot.
             self._produce(session)
@@ -75,7 +85,11 @@ class Sources(Usual):
 
     def plan(self) -> Plan:
         rng = self._draw.random
-        match rng.randrange(13):
+        match rng.randrange(15):
+            case 13:
+                return Plan((), self._join)
+            case 14 if rng.random() < 0.3:
+                return Plan((), self._resnapshot)
             case 0:
                 return Plan((), self._pause_or_resume)
             case 12:
@@ -116,7 +130,8 @@ class Sources(Usual):
     def _produce(self, session: Session) -> None:
         rng, values = self._draw.random, self._draw.values
         upstream = self._upstream = session.world.upstream
-        names = FED if rng.random() < 0.4 else (rng.choice(FED),)
+        fed = [name for name in FED if name != LATER or self._feeds_later(session)]
+        names = fed if rng.random() < 0.4 else (rng.choice(fed),)
         changes: dict[str, Sequence[UpstreamChange]] = {}
         operations: list[Operation] = []
         for name in names:
@@ -128,10 +143,31 @@ class Sources(Usual):
         self._shown.append(_shown(upstream.rows))
         session.world.tally.fed += 1
 
+    def _feeds_later(self, session: Session) -> bool:
+        """What nobody could be told of is not in the history: upstream has no such rows either."""
+        found = session.snapshot.catalog.tables.get(("public", LATER))
+        return found is not None and found.feed is not None
+
     async def _pause_or_resume(self, session: Session) -> tuple[Operation, ...]:
         source = _source(session)
         paused = not source.paused
         await session.define(PutObject(replace(source, paused=paused, version=source.version + 1)))
+        return ()
+
+    async def _join(self, session: Session) -> tuple[Operation, ...]:
+        """Another table of upstream's is fed from now on."""
+        table = _table(session, LATER)
+        if table.feed is None:
+            version = table.version + 1
+            feed = _feed(_source(session), LATER)
+            await session.define(PutTable(replace(table, feed=feed, version=version)))
+        return ()
+
+    async def _resnapshot(self, session: Session) -> tuple[Operation, ...]:
+        """All rows are taken in anew."""
+        source = _source(session)
+        again, version = source.generation + 1, source.version + 1
+        await session.define(PutObject(replace(source, generation=again, version=version)))
         return ()
 
     async def _make_or_drop(self, session: Session) -> tuple[Operation, ...]:
@@ -179,7 +215,8 @@ class Sources(Usual):
         """F8."""
         assert self._upstream is not None, "it is drained"
         await asyncio.sleep(DRAINED_S)
-        there = {source.feed_id for source in sources_of(leader.driver.newest_catalog)}
+        sources = sources_of(leader.driver.newest_catalog)
+        there = {f"{source.feed_id}.{source.generation}" for source in sources}
         left = self._upstream.slots - there
         return f"{sorted(left)} are left upstream" if left else None
 
@@ -196,6 +233,7 @@ class Sources(Usual):
         """What one transaction was told of fed tables is what some prefix comes to, which has so
         many transactions at least.
         """
+        told = {key: values for key, values in told.items() if values or key[:2] != LATER}
         for shown in self._shown[least:]:
             if all(shown.get(key, frozenset()) == values for key, values in told.items()):
                 return ()
@@ -233,6 +271,10 @@ def _shown(rows: Mapping[str, Sequence[ChangeRow]]) -> Mapping[Key, frozenset[in
             place = f"{name}_{key}"
             found[place] = found.get(place, frozenset()) | {value}
     return found
+
+
+def _table(session: Session, name: str) -> Table:
+    return session.snapshot.catalog.tables["public", name]
 
 
 def _source(session: Session) -> SourceDefinition:

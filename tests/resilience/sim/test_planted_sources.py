@@ -9,9 +9,10 @@ from coordinator.core import commits, group_commit
 from coordinator.core.effects import Effect
 from coordinator.core.group_commit import GatheredMembers
 from coordinator.core.oracle import Oracle
-from coordinator.core.sources import steps
+from coordinator.core.sources import aside, steps
 from coordinator.core.sources.batches import PendingBatch
 from coordinator.core.sources.completions import (
+    AsideCopied,
     BatchPrepared,
     SourceMessage,
     SourcePulled,
@@ -19,13 +20,14 @@ from coordinator.core.sources.completions import (
 )
 from coordinator.core.sources.effects import PrepareBatch, StartSource
 from coordinator.core.sources.leftovers import Leftovers
-from coordinator.core.sources.records import SourceRecord, put_source_record
+from coordinator.core.sources.records import NEVER, Leftover, SourceRecord, put_source_record
 from coordinator.core.sources.running import RunningSource
 from coordinator.core.state import CoreState
-from coordinator.driver import fed_rows
+from coordinator.driver import fed_rows, sources
 from coordinator.driver.fed_rows import FedRows
 from coordinator.driver.sources import SourceEffects
 from ingest.postgres import fold
+from sql.catalog.catalog import Table
 from storage.batch import WriteBatch
 from storage.known_rows import OldRows
 from storage.stash import Write
@@ -173,10 +175,11 @@ def snapshot_in_a_second_transaction(patch: pytest.MonkeyPatch) -> None:
         record: SourceRecord,
         writes: Mapping[ShardId, WriteBatch],
         *others: Mapping[ShardId, Sequence[OldRows]],
+        leaves: tuple[Leftover, ...] = (),
     ) -> list[Effect]:
         here = {} if source.record is None else dict(kept)
         kept.clear() if here else None
-        return enqueue(core, source, record, {**here, **writes}, *others)
+        return enqueue(core, source, record, {**here, **writes}, *others, leaves=leaves)
 
     patch.setattr(steps, "_copied", bare)
     patch.setattr(steps, "_enqueue", late)
@@ -189,6 +192,38 @@ def slot_left_after_drop(patch: pytest.MonkeyPatch) -> None:
 def leftover_without_a_record(patch: pytest.MonkeyPatch) -> None:
     """Only the coordinator that has dropped a source knows what is left."""
     patch.setattr(group_commit, "left_writes", lambda *_: ())
+
+
+def changes_of_joining_tables_twice(patch: pytest.MonkeyPatch) -> None:
+    """What a copy has is read once more."""
+    progress = sources._progress
+    patch.setattr(sources, "_progress", lambda *given: replace(progress(*given), later={}))
+
+
+def loaded_with_its_copy(patch: pytest.MonkeyPatch) -> None:
+    """A table that joins is read before the others have reached its position."""
+    joined = aside.joined
+
+    def early(
+        source: RunningSource,
+        record: SourceRecord,
+        copied: AsideCopied,
+        tables: tuple[Table, ...],
+    ) -> SourceRecord:
+        after = joined(source, record, copied, tables)
+        return replace(after, loaded={**after.loaded, **dict.fromkeys(after.later, NEVER)})
+
+    patch.setattr(aside, "joined", early)
+
+
+def rows_stay_over_a_resnapshot(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(aside, "all_rows", lambda _view: {})
+
+
+def generation_left_behind(patch: pytest.MonkeyPatch) -> None:
+    """Nobody removes what stands upstream for the generation before."""
+    patch.setattr(aside, "left_before", lambda _source: ())
+    patch.setattr(steps, "left_before", lambda _source: ())
 
 
 @pytest.mark.parametrize(
@@ -208,6 +243,10 @@ def leftover_without_a_record(patch: pytest.MonkeyPatch) -> None:
         (snapshot_in_a_second_transaction, "calm"),
         (slot_left_after_drop, "calm"),
         (leftover_without_a_record, "crashes"),
+        (changes_of_joining_tables_twice, "calm"),
+        (loaded_with_its_copy, "calm"),
+        (rows_stay_over_a_resnapshot, "calm"),
+        (generation_left_behind, "calm"),
     ],
     ids=[
         "acknowledged before the commit",
@@ -224,6 +263,10 @@ def leftover_without_a_record(patch: pytest.MonkeyPatch) -> None:
         "snapshot in a second transaction",
         "slot left after DROP",
         "leftover without a record",
+        "changes of joining tables twice",
+        "loaded with its copy",
+        "rows stay over a RESNAPSHOT",
+        "generation left behind",
     ],
 )
 def test_planted_in_sources(plant: Plant, weather: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -170,6 +170,12 @@ class Transaction:
                 self._renew()
                 await self._wait_for(blocks)
             except RequestRefused as refused:
+                if refused.reason is RefusedReason.NOT_LOADED:
+                    self._driver.abort(self._txn)
+                    await self._driver.await_load(refused.source)
+                    self._begin()
+                    leased, again = [], False
+                    continue
                 if refused.reason not in (RefusedReason.CONFLICT, RefusedReason.STALE):
                     raise
                 lost = leased and refused.reason is RefusedReason.CONFLICT

@@ -17,7 +17,7 @@ INVARIANTS
 import asyncio
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -45,7 +45,9 @@ ROWS_OF_PART = 3
 """Of a snapshot: it has several parts, and may fail between them."""
 IDENTITY: UpstreamIdentity = {"log": "1"}
 MAIN = "f"
-"""The slot whose acknowledgements the history has; of others it is only known that they are."""
+"""The source whose acknowledgements the history has; of others it is only known that they are."""
+JOINS = "joins"
+"""A slot that ends with its reader."""
 SCRIPTED = "scripted"
 """The kind of upstream that a source of the simulation names."""
 
@@ -124,17 +126,28 @@ class ScriptedReaders:
     leads: Callable[[], bool]
 
     async def reader(
-        self, source: SourceDefinition, _connection: ConnectionDefinition | None
+        self,
+        source: SourceDefinition,
+        _connection: ConnectionDefinition | None,
+        *,
+        joins: bool = False,
     ) -> "ScriptedReader":
         """See SourceReaders."""
         assert source.connector == SCRIPTED, "the simulation has no other upstream"
-        return ScriptedReader(self.upstream, self.fault, self.leads, source.feed_id)
+        slot = JOINS if joins else _slot(source)
+        return ScriptedReader(self.upstream, self.fault, self.leads, slot)
 
     async def release(
         self, source: SourceDefinition, connection: ConnectionDefinition | None
     ) -> None:
         """See SourceReaders."""
-        await (await self.reader(source, connection)).release()
+        for generation in range(1, source.generation + 1):
+            older = replace(source, generation=generation)
+            await (await self.reader(older, connection)).release()
+
+
+def _slot(source: SourceDefinition) -> str:
+    return f"{source.feed_id}.{source.generation}"
 
 
 def changed_rows(rows: Sequence[ChangeRow], changes: Sequence[UpstreamChange]) -> list[ChangeRow]:
@@ -179,25 +192,30 @@ class ScriptedReader:
     ) -> None:
         self._upstream = upstream
         self._slot = slot
+        self._is_main = slot.partition(".")[0] == MAIN
         self._fault = fault
         self._leads = leads
         self._next = 0
         self._started = False
         self._closed = False
         self._snapshot: dict[str, list[ChangeRow]] = {}
+        self._tables: set[str] = set()
+        self._later: Mapping[str, Position] = {}
 
     async def inspect(self) -> Upstream:
         """See SourceReader."""
         await self._may_fail("before source.inspect")
         return Upstream(IDENTITY, ())
 
-    async def prepare(self, _tables: Sequence[UpstreamTable]) -> SourceProgress:
+    async def prepare(self, tables: Sequence[UpstreamTable]) -> SourceProgress:
         """See SourceReader."""
         await self._may_fail("before source.prepare")
-        self._upstream.slots.add(self._slot)
+        if self._slot != JOINS:
+            self._upstream.slots.add(self._slot)
         await self._may_fail("after source.prepare")
         self._next = len(self._upstream.log)
-        self._snapshot = {name: list(rows) for name, rows in self._upstream.rows.items()}
+        rows = self._upstream.rows
+        self._snapshot = {one.reference: list(rows.get(one.reference, [])) for one in tables}
         return SourceProgress({OFFSET: self._next}, IDENTITY)
 
     async def snapshot(self) -> AsyncIterator[SnapshotPart]:
@@ -210,15 +228,19 @@ class ScriptedReader:
                 yield SnapshotPart(
                     name, pa.RecordBatch.from_arrays(columns, names=["key", "position", "value"])
                 )
-        if self._slot == MAIN:
+        if self._is_main:
             self._upstream.given = max(self._upstream.given, self._next)
 
     async def start(
-        self, progress: SourceProgress, _tables: Sequence[UpstreamTable]
+        self, progress: SourceProgress, tables: Sequence[UpstreamTable]
     ) -> UpstreamIdentity:
         """See SourceReader."""
         await self._may_fail("before source.start")
+        if self._slot not in self._upstream.slots and not self._closed:
+            self._upstream.found("slot", f"{self._slot} is started, and is not there")
         self._next, self._started = progress.position[OFFSET], True
+        self._tables = {one.reference for one in tables}
+        self._later = progress.later
         self._check_not_forgotten()
         return IDENTITY
 
@@ -236,18 +258,19 @@ class ScriptedReader:
         end = min(len(upstream.log), self._next + rng.choice((1, 1, 2, 5)))
         self._check_not_forgotten()
         changes: dict[str, list[UpstreamChange]] = {}
-        for transaction in upstream.log[self._next : end]:
+        for at, transaction in enumerate(upstream.log[self._next : end], self._next):
             for name, some in transaction.changes.items():
-                changes.setdefault(name, []).extend(some)
+                if name in self._tables and at >= self._later.get(name, {OFFSET: 0})[OFFSET]:
+                    changes.setdefault(name, []).extend(some)
         await self._may_fail("after source.read")
         self._next = max(self._next, end)
-        if self._slot == MAIN:
+        if self._is_main:
             upstream.given = max(upstream.given, self._next)
         return SourceBatch({OFFSET: self._next}, changes)
 
     def _check_not_forgotten(self) -> None:
         """U1. A reader that is closed, or whose coordinator is deposed, may be behind."""
-        if self._slot != MAIN:
+        if not self._is_main:
             return
         if self._next < self._upstream.forgotten and self._leads() and not self._closed:
             self._upstream.found("lost", f"read at {self._next} of {self._upstream.forgotten}")
@@ -255,7 +278,7 @@ class ScriptedReader:
     async def acknowledge(self, upto: Position) -> None:
         """See SourceReader."""
         await self._may_fail("before source.acknowledge")
-        if self._slot == MAIN:
+        if self._is_main:
             self._upstream.acknowledge(upto[OFFSET])
         await self._may_fail("after source.acknowledge")
 

@@ -79,6 +79,11 @@ class Workload(Protocol):
         ...
 
     @property
+    def refusals(self) -> Sequence[str]:
+        """SQLSTATEs that whatever reads its tables may be refused with."""
+        ...
+
+    @property
     def upkeep(self) -> float:
         """The share of maintenance in what clients do aside."""
         ...
@@ -120,6 +125,7 @@ class Usual:
     """What a workload does unless it has reasons to do something else."""
 
     upkeep = 0.1
+    refusals: Sequence[str] = ()
 
     def __init__(self, draw: Draw) -> None:
         self._draw = draw
