@@ -15,10 +15,10 @@ DATA   ?= ./data
 # Tests start servers hundreds of times: compiled modules are kept, whatever the environment says.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup run test check fmt lint types layers formatted spark sim replay crash faults readers failover docs sqldiff writing definitions sqlfuzz views locks clients security visible sources soak bench demo
+.PHONY: help setup run test check fmt lint types layers formatted spark sim replay crash faults readers failover docs sqldiff writing definitions sqlfuzz views locks clients security visible sources soak bench demo demo-streams
 
 help: ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
 
 setup: .venv/installed-dev ## make .venv with everything that development needs
 
@@ -58,7 +58,7 @@ crash: setup ## kill -9 under load, many times
 	$(BIN)/pytest -m "slow or not slow" tests/resilience/crash
 
 faults: setup ## strike the real server in many ways, judge what clients saw: FAULT_SEEDS=1
-	$(BIN)/pytest -m "slow or not slow" tests/resilience/faults
+	$(BIN)/pytest -m "slow or not slow" tests/resilience/faults tests/resilience/upstream
 
 readers: setup ## a thousand transactions with crashes, then every table and version by other Delta readers
 	$(BIN)/pytest -m "slow or not slow" tests/resilience/faults/test_readers_agree.py
@@ -107,6 +107,9 @@ bench: setup ## commits, reads and loads per second beside PostgreSQL
 
 demo: setup ## load real flights, query, correct and time-travel
 	$(BIN)/python -m tests.clients.demo $(ARGS)
+
+demo-streams: setup ## who commits in PostgreSQL reads it here, although the server is killed
+	$(BIN)/python -m tests.resilience.upstream.example $(ARGS)
 
 # The stamps are older than pyproject.toml when its dependencies may have changed.
 .venv/bin/python:

@@ -47,8 +47,7 @@ class Settings:
     """HOST:PORT, or several of them behind commas."""
     data_dir: str = "./data"
     stash: str = field(default="", repr=False)
-    """`sqlite:PATH`, or `postgresql://..` for several coordinators; empty: `stash.db` in the data
-    directory."""
+    """`sqlite:PATH`, or `postgresql://..` for several coordinators; empty: one in `data_dir`."""
     warehouse: str = ""
     """`file:PATH` or a path; empty: `warehouse` in the data directory."""
     standby: bool = False
@@ -59,8 +58,7 @@ class Settings:
     it; `off`, never. Eager: an idle server has a JVM of half a GiB. Lazy: the first who needs it
     waits for it."""
     memory_max_mb: int = default_memory_mb()
-    """Memory of the process, with `local_memory_mb`; who would pass it is refused (53200). Larger:
-    the system may end the process."""
+    """Memory of the process, with `local_memory_mb`; beyond: 53200. Larger: it may be killed."""
     java_home: str = ""
     """Where a Java 17 or newer is; empty: JAVA_HOME, then the one that comes with Python."""
     spark_heap_mb: int = 2_048
@@ -141,6 +139,8 @@ class Settings:
     """Time, after that, for what is committed to reach the tables; the next start does the rest."""
     clock_jump_max_s: float = 60.0
     """How far the wall clock may jump ahead and be believed. Larger: a wrong one costs more."""
+    view_budget_ms: int = 50
+    """How long a commit waits for views over its tables. Larger: dearer views stay exact."""
     statements_max: int = 10_000
     """Prepared statements of one session; above it 53400."""
     portals_max: int = 1_000

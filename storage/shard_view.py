@@ -101,3 +101,23 @@ class ViewBuilder:
             after = FileSlice(before.file, before.row_limit, deleted)
             self._digest += slice_digest(after)
             self._files[source] = after
+
+
+def selected_rows(view: ShardView, rows: Deletes) -> ShardView:
+    """A view of some rows of a view, named as it names them; those that it lacks are left out."""
+    files: list[FileSlice] = []
+    inline: list[InlineSlice] = []
+    for part in view.files:
+        wanted = rows.get(part.file.name)
+        if wanted is not None:
+            left_out = BitMap64(range(part.row_limit)) - (wanted - part.deleted)
+            if len(left_out) < part.row_limit:
+                files.append(FileSlice(part.file, part.row_limit, left_out))
+    for piece in view.inline:
+        wanted = rows.get(piece.source)
+        if wanted is not None:
+            left_out = BitMap64(range(piece.rows.num_rows)) - (wanted - piece.deleted)
+            if len(left_out) < piece.rows.num_rows:
+                inline.append(replace(piece, deleted=left_out))
+    digest = SlicesDigest(sum(map(slice_digest, files)))
+    return ShardView(view.shard, view.schema, digest, tuple(files), tuple(inline))

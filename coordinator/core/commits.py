@@ -51,6 +51,7 @@ from coordinator.core.state import CoreState, refuse
 from coordinator.core.transaction_buffers import orphaned_staged_files
 from coordinator.core.transactions import Transaction
 from coordinator.core.validation import concurrent_update_refusal
+from coordinator.core.views.lane_steps import maintain_views, release_group
 from sql.catalog.catalog import SYSTEM_TIMELINE, Table
 from storage.batch import WriteBatch
 from storage.shard import ShardState
@@ -117,12 +118,14 @@ def start_group(core: CoreState, now: Timestamp) -> list[Effect]:
     effects: list[Effect] = []
     if gathered.members:
         effects += _launch(core, gathered, now)
+    if gathered.formed:
+        effects += maintain_views(core, gathered.formed, now)
     for pending, refused in gathered.refused:
         effects += _refused(core, pending, refused, now)
     for pending, blocked in gathered.blocked:
         effects += _blocked(core, pending, blocked)
-    if core.groups.give_up_passed():
-        effects += serve_waiters(core, core.locks.group_landed())
+    if core.groups.give_up_passed() or (core.groups.lanes.over and core.groups.holding is None):
+        effects += release_group(core)
     if gathered.refused or gathered.blocked:
         effects += _go_on(core, now)
     return effects + persist_ceiling(core, now)
@@ -144,7 +147,7 @@ def _launch(core: CoreState, gathered: GatheredMembers, now: Timestamp) -> list[
     if durable:
         ts = core.oracle.write_ts(_write_clock(core, gathered.members, now))
     if ts is None:
-        core.groups.put_back(gathered.members)
+        core.groups.put_back(gathered)
         return []
     core.commits += 1
     token = Token(f"{core.epoch}-{core.commits}")
@@ -238,7 +241,7 @@ def _group_committed(core: CoreState, token: Token, now: Timestamp) -> list[Effe
         effects += batch_committed(core, fed, ts, now)
     for member in group.members:
         effects += _release_member(core, member, group.commit.batches)
-    effects += serve_waiters(core, core.locks.group_landed())
+    effects += release_group(core, group.units)
     _forget_writes(core)
     return effects
 
@@ -280,7 +283,7 @@ def _group_failed(core: CoreState, message: GroupFailed, now: Timestamp) -> list
     said = Refused(RefusedReason.OTHER, message.sqlstate, message.reason)
     for member in group.members:
         effects += _refused(core, member, said, now)
-    return effects + serve_waiters(core, core.locks.group_landed())
+    return effects + release_group(core, group.units)
 
 
 def _forget_writes(core: CoreState) -> None:

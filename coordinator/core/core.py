@@ -112,6 +112,7 @@ from coordinator.core.timestamps import InputSince, determine
 from coordinator.core.transaction_buffers import change_buffers
 from coordinator.core.transactions import Transaction
 from coordinator.core.validation import ValidationCounts
+from coordinator.core.views.deltas import PutViewProgram, ViewCounts, ViewsMaintained
 from coordinator.core.views.left_views import LeftView, left_view
 from sql.catalog.catalog import Catalog, Table, Timeline
 from storage.batch import ShardView
@@ -135,6 +136,11 @@ class Core:
         if notifications is None:
             notifications = NotificationQueue(settings.notification_bytes_max)
         self._state = CoreState(recovered, settings, schema_of, now, waits, notifications)
+
+    @property
+    def view_counts(self) -> Mapping[int, ViewCounts]:
+        """By view, what lanes have done; for observation."""
+        return self._state.groups.lanes.counts
 
     @property
     def validation(self) -> ValidationCounts:
@@ -303,12 +309,12 @@ class Core:
                 return self._ceiling_answered(message, now)
             case CutFlushed():
                 return cuts.cut_flushed(self._state, message, now)
-            case Optimize() | Vacuum():
-                return self._state.maintenance.asked(message) + self._advance(now)
+            case ViewsMaintained() | PutViewProgram():
+                return self._views_followed(message, now)
             case SourceCompletion() | UpstreamReleased() | SourceRequest():
                 return step_sources(self._state, message, now) + self._advance(now)
-            case FilesRewritten() | Forgotten() | Vacuumed():
-                return self._state.maintenance.ended(message, now) + self._advance(now)
+            case Optimize() | Vacuum() | FilesRewritten() | Forgotten() | Vacuumed():
+                return self._maintain(message, now)
             case ShardDamaged(shard=shard):
                 return cuts.shard_damaged(self._state, shard) + self._advance(now)
             case Tidied() | Tick():
@@ -322,6 +328,24 @@ class Core:
         if isinstance(message, Tidied):
             self._state.cutting.ended()
         return subscribers_tick(self._state, now) + self._advance(now)
+
+    def _views_followed(
+        self, message: ViewsMaintained | PutViewProgram, now: Timestamp
+    ) -> list[Effect]:
+        lanes = self._state.groups.lanes
+        if isinstance(message, PutViewProgram):
+            lanes.put_program(message)
+            return []
+        lanes.answered(message)
+        return self._advance(now)
+
+    def _maintain(
+        self, message: Optimize | Vacuum | FilesRewritten | Forgotten | Vacuumed, now: Timestamp
+    ) -> list[Effect]:
+        maintenance = self._state.maintenance
+        if isinstance(message, Optimize | Vacuum):
+            return maintenance.asked(message) + self._advance(now)
+        return maintenance.ended(message, now) + self._advance(now)
 
     def _shut_down(self, message: ShutDown, now: Timestamp) -> list[Effect]:
         self._state.stopping = message.request
@@ -382,6 +406,7 @@ class Core:
     def _advance(self, now: Timestamp) -> list[Effect]:
         """Do what has become possible: a group, waiting snapshots, leases, a cut, the end."""
         effects = advance_sources(self._state, now)
+        self._state.groups.lanes.give_up_overdue(now)
         effects += commits.start_group(self._state, now)
         effects += commits.grant_leases(self._state)
         effects += self._state.snapshots.wake(now)

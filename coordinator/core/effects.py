@@ -13,6 +13,7 @@ from coordinator.core.messages.identities import ConnectionId, RequestId
 from coordinator.core.messages.replies import ReplyValue
 from coordinator.core.sources.effects import SourceEffect
 from coordinator.core.transactions import StagedFiles
+from coordinator.core.views.deltas import MaintainViews
 from sql.catalog.catalog import Catalog
 from storage.commit import Commit
 from storage.delta.compaction_plan import CompactionLimits
@@ -176,4 +177,5 @@ Effect: TypeAlias = (
     | VacuumShard
     | ForgetShards
     | SourceEffect
+    | MaintainViews
 )

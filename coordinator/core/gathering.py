@@ -1,6 +1,6 @@
 """A group in the making: which members it has so far, and what they write.
 
-    queue ─▶ in order: transactions (`group_commit.py`), short writes
+    queue ─▶ in order: transactions (`admission.py`), short writes
           ─▶ at the end: inserts, batches of sources
 
 The invariants are those of `group_commit.py`.
@@ -84,11 +84,20 @@ class Gathering:
         """Whether one of its own session has left before it (G7)."""
         return pending.owner in self.left_sessions and not isinstance(pending, PendingCommit)
 
-    def leave_views(self, written: Collection[int], changes: Iterable[CatalogChange] = ()) -> None:
-        """A member is admitted: the views over what it changes are behind (V2 of `views`)."""
+    def leave_views(
+        self,
+        written: Collection[int],
+        changes: Iterable[CatalogChange] = (),
+        *,
+        maintained: Collection[int] = (),
+    ) -> None:
+        """Members are admitted: the views over what they change are behind (V2 of `views`), but for
+        those that are maintained.
+        """
         if not self.catalog.exact_views:
             return
         left = views_left_behind(self.catalog, written, changes)
+        left = [oid for oid in left if oid not in maintained]
         if left:
             self.catalog = without_exactness(self.catalog, left)
             self.changes.extend(map(LeaveView, left))
@@ -124,7 +133,7 @@ def admit_batches(group: Gathering) -> None:
     """All batches of sources: they conflict with nobody, but may be of old definitions (F5)."""
     wanted, group.fed = group.fed, []
     for pending in wanted:
-        refused = _batch_refusal(group, pending)
+        refused = batch_refusal(group, pending)
         if refused is not None:
             group.refused.append((pending, refused))
             continue
@@ -138,7 +147,8 @@ def admit_batches(group: Gathering) -> None:
             group.recent.ahead.add(shard, state, batch, entry)
 
 
-def _batch_refusal(group: Gathering, pending: PendingBatch) -> Refused | None:
+def batch_refusal(group: Gathering, pending: PendingBatch) -> Refused | None:
+    """The verdict on a batch of a source (F5)."""
     if not pending.is_current(group.catalog):
         return stale_refusal("a source or what it feeds was changed")
     written = (table for table in pending.fed if table.shard in pending.writes)

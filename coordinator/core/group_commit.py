@@ -19,21 +19,18 @@ INVARIANTS
       same goes for short writes that change no row.
   G7  nobody passes an earlier member of its own session: who comes after one that waits waits, and
       who comes after one that has left the queue leaves it, too, to go again in order.
+  G8  members that write inputs of maintained views leave the queue as units of lanes, and come back
+      with the deltas of the views. They join a group whole or not at all (N1 to N8 of `views`).
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
 
 import pyarrow as pa
 
-from coordinator.core.catalog import (
-    StaleCatalog,
-    apply_changes,
-    check_catalog_integrity,
-    encode_changes,
-)
+from coordinator.core.admission import admit_commit
+from coordinator.core.catalog import encode_changes
 from coordinator.core.gathering import (
     Gathering,
     add_changes,
@@ -50,43 +47,37 @@ from coordinator.core.group_members import (
 )
 from coordinator.core.leases import WriteLeases
 from coordinator.core.locking.held_rows import as_deletes
-from coordinator.core.locking.lock_table import LockTable
+from coordinator.core.locking.lock_table import GROUP_TXN, LockTable
 from coordinator.core.locking.modes import LockMode
 from coordinator.core.messages.catalog_changes import CatalogChange, RemoveObject
-from coordinator.core.messages.identities import RequestId
+from coordinator.core.messages.identities import RequestId, TransactionId
 from coordinator.core.messages.replies import Blocked, Refused
-from coordinator.core.not_null_check import not_null_refusal
 from coordinator.core.own_writes import deletes_of_others, merge_batches
-from coordinator.core.recent_writes import CommittedWrites, RecentWrites, committed_writes
+from coordinator.core.recent_writes import CommittedWrites, RecentWrites
 from coordinator.core.short_writes.by_key import NOTHING_CHANGED, WriteAnswer
 from coordinator.core.short_writes.gathered import ShortWritesOfGroup
 from coordinator.core.sources.batches import PendingBatch
 from coordinator.core.sources.leftovers import left_writes, put_leftover
 from coordinator.core.sources.records import delete_source_record, put_source_record
 from coordinator.core.stale_definitions import (
-    stale_name_refusal,
     stale_refusal,
-    stale_tables_refusal,
 )
 from coordinator.core.transactions import Transaction
 from coordinator.core.validation import (
     RecentHistory,
     ValidationCounts,
     WritesAhead,
-    behind_refusal,
     concurrent_update_refusal,
-    conflict_refusal,
-    fenced_writes_refusal,
 )
+from coordinator.core.views.lane_gathering import EARLIER_FIRST, AdmissionRules, LaneGathering
+from coordinator.core.views.lanes import Lanes, LaneUnit
 from sql.catalog.catalog import Catalog, Table
 from sql.catalog.objects import SourceDefinition
-from storage.batch import RowIdentity, WriteBatch
+from storage.batch import Deletes, RowIdentity, WriteBatch
 from storage.commit import Commit
 from storage.shard import ShardState
 from storage.stash import Write
 from storage.types import ShardId, Timestamp, Token
-
-EARLIER_FIRST: Final = "an earlier statement of the session has to go first"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +99,8 @@ class Group:
     """Of the short writes (E3 of `short_writes`)."""
     fed: tuple[PendingBatch, ...]
     """Those of the members that are batches of sources."""
+    units: tuple[LaneUnit, ...] = ()
+    """Of lanes, whose members are among those of the group."""
 
     def tables(self) -> frozenset[int]:
         """The oids of the tables that the group writes rows to."""
@@ -123,11 +116,30 @@ class Group:
             modes.append(LockMode.ROW_EXCLUSIVE)
         return modes
 
+    def deletes(self, state: ShardState) -> Deletes:
+        """What the group deletes of a shard, by the names that the rows have now."""
+        batch = self.commit.batches.get(state.shard)
+        return {} if batch is None else state.surviving(batch.deletes)
+
+
+@dataclass(frozen=True, slots=True)
+class UnwrittenHolder:
+    """Holds what members change that are on their way: a group, or a unit of a lane."""
+
+    txn: TransactionId
+    changes: Group | LaneUnit
+
 
 class GroupCommit:
     """The queue and the group in flight (G1)."""
 
-    def __init__(self, *, group_max: int, bytes_max: int = 8 << 20) -> None:
+    def __init__(
+        self,
+        *,
+        group_max: int,
+        bytes_max: int = 8 << 20,
+        view_rows_max: int = 10_000,
+    ) -> None:
         self._queue: deque[GroupMember] = deque()
         self._in_flight: Group | None = None
         self._group_max = group_max
@@ -136,6 +148,7 @@ class GroupCommit:
         self._again: frozenset[RequestId] = frozenset()
         self.writes = RecentWrites()
         self.counts = ValidationCounts()
+        self.lanes = Lanes(view_rows_max)
 
     @property
     def in_flight(self) -> Group | None:
@@ -153,13 +166,21 @@ class GroupCommit:
         """The group that holds what its members change: in flight, or about to be again (G4)."""
         return self._in_flight or self._passed
 
+    def holders(self) -> Iterator[UnwrittenHolder]:
+        """Who holds what it changes though it is no open transaction (N2 of `views`)."""
+        group = self.holding
+        if group is not None:
+            yield UnwrittenHolder(GROUP_TXN, group)
+            yield from (UnwrittenHolder(unit.txn, unit) for unit in group.units)
+        yield from (UnwrittenHolder(unit.txn, unit) for unit in self.lanes.units())
+
     @property
     def waiting(self) -> int:
-        """Commits that nobody has been told of yet: in the queue, and in flight."""
-        return len(self._queue) + (0 if self._in_flight is None else len(self._in_flight.members))
+        """Commits that nobody has been told of yet: in the queue, in lanes, and in flight."""
+        return len(self) + (0 if self._in_flight is None else len(self._in_flight.members))
 
     def __len__(self) -> int:
-        return len(self._queue)
+        return len(self._queue) + len(self.lanes)
 
     def enqueue(self, pending: GroupMember) -> None:
         """Wait for a group."""
@@ -180,28 +201,28 @@ class GroupCommit:
         recent = RecentHistory(shards, self.writes, self.counts, WritesAhead())
         short = ShortWritesOfGroup(shards, schema_of, locks, recent.ahead)
         group = Gathering(catalog, [], [], [], [], {}, [], recent, short)
+        # Nobody pays for lanes where there are none.
+        lanes = None if self.lanes.is_idle else self._lanes_of(group, catalog, locks)
         while self._queue and group.has_room(self._group_max, self._bytes_max):
             pending = self._queue.popleft()
             if pending.owner in group.waiting_sessions or leases.blocks(
                 pending.holder, pending.tables(), pending.ticket
             ):
                 group.wait(pending)
-            elif group.must_leave(pending):
+                continue
+            if group.must_leave(pending):
                 group.refuse(pending, stale_refusal(EARLIER_FIRST))
-            elif (blocked := self._lock_in_the_way(pending, locks, shards)) is not None:
+                continue
+            blocked = self._lock_in_the_way(pending, locks, shards)
+            if blocked is not None:
                 group.block(pending, blocked)
-            elif isinstance(pending, PendingInsert):
-                group.inserts.append(pending)
-                group.nbytes += pending.insertion.nbytes
-            elif isinstance(pending, PendingBatch):
-                group.fed.append(pending)
-                group.nbytes += pending.nbytes
-            elif isinstance(pending, PendingChange):
-                admit_change(group, pending, goes_again=pending.request in self._again)
-            elif pending.is_row_held(locks, shards) or self._has_lost_rows(pending, locks, shards):
-                group.refuse(pending, concurrent_update_refusal())
-            else:
-                _admit(group, pending)
+                continue
+            if lanes is None and group.catalog.exact_views:
+                lanes = self._lanes_of(group, catalog, locks)
+            if lanes is None or not lanes.takes(pending):
+                self._take(group, pending, locks, again=pending.request in self._again)
+        if lanes is not None:
+            lanes.finish()
         add_changes(group)
         if group.inserts:
             admit_inserts(group)
@@ -223,8 +244,49 @@ class GroupCommit:
             recent.ahead.entries,
             tuple(group.notifying),
             group.answers,
-            tuple(group.fed),
+            (*group.fed, *(() if lanes is None else lanes.fed())),
+            () if lanes is None else tuple(lanes.units),
+            () if lanes is None else tuple(lanes.formed),
         )
+
+    def _lanes_of(self, group: Gathering, base: Catalog, locks: LockTable) -> LaneGathering:
+        """What lanes do in a gather; units that are ready join the group first. `base`: the catalog
+        of what is committed.
+        """
+        shards = group.recent.shards
+        rules = AdmissionRules(
+            lambda taking, pending, again: self._take(taking, pending, locks, again=again),
+            lambda pending: self._lost_rows(pending, locks, shards),
+            (self._group_max, self._bytes_max),
+        )
+        lanes = LaneGathering(self.lanes, group, base, rules)
+        lanes.admit_ready()
+        return lanes
+
+    def _take(
+        self, group: Gathering, pending: GroupMember, locks: LockTable, *, again: bool
+    ) -> None:
+        """Evaluate a member at its place. `again`: it was in flight, or in a lane."""
+        if isinstance(pending, PendingInsert):
+            group.inserts.append(pending)
+            group.nbytes += pending.insertion.nbytes
+        elif isinstance(pending, PendingBatch):
+            group.fed.append(pending)
+            group.nbytes += pending.nbytes
+        elif isinstance(pending, PendingChange):
+            admit_change(group, pending, goes_again=again)
+        elif (lost := self._lost_rows(pending, locks, group.recent.shards)) is not None:
+            group.refuse(pending, lost)
+        else:
+            admit_commit(group, pending)
+
+    def _lost_rows(
+        self, pending: PendingCommit, locks: LockTable, shards: Mapping[ShardId, ShardState]
+    ) -> Refused | None:
+        """K2, A9: the verdict on rows that it changes or relies on."""
+        if pending.is_row_held(locks, shards) or self._has_lost_rows(pending, locks, shards):
+            return concurrent_update_refusal()
+        return None
 
     def _leave_with(self, group: Gathering) -> None:
         """Whoever is behind a member of its own session that has left leaves, too (G7)."""
@@ -257,18 +319,24 @@ class GroupCommit:
     def writes_ahead(self, ticket: int) -> frozenset[int]:
         """Tables of the group in flight and of commits ahead of a ticket (L3 of `leases.py`)."""
         tables: set[int] = set(self._in_flight.tables()) if self._in_flight is not None else set()
+        for unit in self.lanes.units():
+            tables |= unit.tables()
         for pending in self._queue:
             if pending.ticket < ticket:
                 tables.update(pending.tables())
         return frozenset(tables)
 
-    def put_back(self, members: Sequence[GroupMember]) -> None:
-        """To the front of the queue, in the same order."""
-        self._queue.extendleft(reversed(members))
+    def put_back(self, group: "Group | GatheredMembers") -> None:
+        """To the front of the queue, in the same order; units go back whole."""
+        of_units = {m.request for unit in group.units for m in unit.work.members}
+        self._queue.extendleft(
+            member for member in reversed(group.members) if member.request not in of_units
+        )
+        self.lanes.put_back(group.units)
 
     def pass_over(self, group: Group) -> None:
         """A group was not written: it goes again, and holds what it changes meanwhile (G4)."""
-        self.put_back(group.members)
+        self.put_back(group)
         self._passed, self._again = group, frozenset(member.request for member in group.members)
 
     def launch(self, group: Group) -> None:
@@ -307,6 +375,10 @@ class GatheredMembers:
     notifying: tuple[Transaction, ...]
     answers: Mapping[RequestId, WriteAnswer]
     fed: tuple[PendingBatch, ...]
+    units: tuple[LaneUnit, ...] = ()
+    """Whose members are among the members."""
+    formed: tuple[LaneUnit, ...] = ()
+    """Whose views are to be maintained."""
 
     @property
     def is_durable(self) -> bool:
@@ -342,6 +414,7 @@ class GatheredMembers:
             is_durable,
             self.answers,
             self.fed,
+            self.units,
         )
 
     def _source_records(self, ts: Timestamp) -> Iterator[Write]:
@@ -353,56 +426,6 @@ class GatheredMembers:
             if isinstance(change, RemoveObject) and isinstance(change.object, SourceDefinition):
                 yield delete_source_record(change.object.oid)
         yield from left_writes(self.catalog, self.changes)
-
-
-def _admit(group: Gathering, pending: PendingCommit) -> None:
-    txn = pending.txn
-    if not txn.is_write():
-        # It has been serialized where it has read, as any transaction without writes (G6).
-        group.members.append(pending)
-        group.notifying.append(txn)
-        return
-    group.short.tell_ahead()
-    shards = group.recent.shards
-    catalog = group.catalog
-    try:
-        if txn.changes:
-            catalog = apply_changes(group.catalog, txn.changes, version=catalog.version + 1)
-            check_catalog_integrity(group.catalog, catalog, txn.changes)
-            txn.check_rests(group.catalog)
-    except StaleCatalog as error:
-        group.refuse(pending, stale_refusal(str(error)))
-        return
-    writes = txn.final_writes()
-    verdict = (
-        stale_tables_refusal(txn, catalog)
-        or stale_name_refusal(txn.look_ups, group.catalog)
-        or behind_refusal(txn, group.catalog)
-        or conflict_refusal(txn, writes, group.recent)
-        or fenced_writes_refusal(txn, shards, writes)
-        or not_null_refusal(_defined(txn, catalog), writes)
-    )
-    if verdict is not None:
-        group.refuse(pending, verdict)
-        return
-    group.catalog = catalog
-    group.members.append(pending)
-    group.changes.extend(txn.changes)
-    if txn.notifying is not None:
-        group.notifying.append(txn)
-    for shard, batch in writes.items():
-        group.batches.setdefault(shard, []).append(batch)
-        group.nbytes += batch.nbytes
-        entry = committed_writes(batch, txn.replaced.get(shard, ()))
-        group.recent.ahead.add(shard, shards.get(shard), batch, entry)
-    if catalog.exact_views:
-        group.leave_views(pending.tables(), txn.changes)
-
-
-def _defined(txn: Transaction, catalog: Catalog) -> Iterable[Table]:
-    """The tables that the transaction may have written to, as the catalog has them."""
-    # Without DDL of its own they are what it has bound (A2 of `validation.py`), and fewer.
-    return catalog.tables.values() if txn.changes else txn.tables.values()
 
 
 def _named_now(batch: WriteBatch, state: ShardState | None) -> WriteBatch:

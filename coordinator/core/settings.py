@@ -59,6 +59,14 @@ class CoreSettings:
     source_retry_max_us: int = 30_000_000
     """Between two attempts of a source whose upstream does not answer. Larger: it goes on later."""
 
+    view_budget_us: int = 50_000
+    """How long a commit waits for the maintenance of views over its tables. Beyond, they are left
+    behind. Larger: views stay exact that cost more, and writes of their inputs wait longer."""
+
+    view_delta_rows_max: int = 10_000
+    """Rows of inputs that a group may change and views are still maintained. Beyond, they are left
+    behind at once. Larger: longer stalls of the loop."""
+
     compaction: CompactionLimits = field(default_factory=CompactionLimits)
     """Which files are rewritten by themselves."""
 

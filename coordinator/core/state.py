@@ -88,7 +88,7 @@ class CoreState:
         )
         known = recovered.registered
         self.registered = set(recovered.shards if known is None else known)
-        self.groups = GroupCommit(group_max=settings.group_max, bytes_max=settings.group_bytes_max)
+        self.groups = _groups(settings)
         self.snapshots = Snapshots(
             recovered.timeline,
             settings,
@@ -145,6 +145,14 @@ class CoreState:
         present = self.oracle.read_ts()
         frontier = present if self.timeline.manual else max(present, now)
         return self.holds.advance(frontier, present=present)
+
+
+def _groups(settings: CoreSettings) -> GroupCommit:
+    return GroupCommit(
+        group_max=settings.group_max,
+        bytes_max=settings.group_bytes_max,
+        view_rows_max=settings.view_delta_rows_max,
+    )
 
 
 def _last_cut(recovered: RecoveredState, unit: int) -> Timestamp:

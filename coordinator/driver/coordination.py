@@ -30,6 +30,7 @@ from coordinator.core.notifications.changes import NotificationChanges, TakenNot
 from coordinator.core.observation import ObservedTimeline, TimestampExplained
 from coordinator.core.predicates import ReadPredicate
 from coordinator.core.short_writes.by_key import WriteByKey
+from coordinator.core.views.deltas import ViewProgram
 from coordinator.core.views.left_views import LeftView
 from coordinator.driver.change_streams import ChangeStream
 from coordinator.driver.notifications import SessionNotifications
@@ -179,6 +180,12 @@ class Coordination(Protocol):
 
     def change_catalog(self, txn: TransactionId, changes: Sequence[CatalogChange]) -> None:
         """Buffer DDL into the transaction."""
+        ...
+
+    def put_view_program(self, oid: int, computed_at: int, program: ViewProgram) -> None:
+        """How commits maintain a view as long as it is exact by what was computed at a timestamp
+        (`coordinator/core/views`).
+        """
         ...
 
     def looked_up(self, txn: TransactionId, names: Collection[NameDependency]) -> None:

@@ -23,7 +23,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import replace
-from typing import Final, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 import pyarrow as pa
 
@@ -128,6 +128,12 @@ from coordinator.core.sources.effects import (
     StartSource,
     StopSource,
 )
+from coordinator.core.views.deltas import (
+    MaintainViews,
+    PutViewProgram,
+    ViewProgram,
+    ViewsMaintained,
+)
 from coordinator.core.views.left_views import LeftView
 from coordinator.driver.advance_timeline import check_advance
 from coordinator.driver.change_streams import ChangeStream, SubscriptionWakers
@@ -161,6 +167,15 @@ TRANSACTION_NUMBER_BITS: Final = 40
 """Of a number, for the transactions of one start: 10^12; the rest is for 2^23 starts."""
 
 R = TypeVar("R", bound=ReplyValue)
+
+
+MaintainEffect: TypeAlias = Callable[[MaintainViews], Coroutine[object, object, ViewsMaintained]]
+"""Runs the programs of views."""
+
+
+async def _given_up(effect: MaintainViews) -> ViewsMaintained:
+    """Nobody maintains views here."""
+    return ViewsMaintained(effect.attempt)
 
 
 class Driver:
@@ -217,6 +232,7 @@ class Driver:
         self.on_catalog: Callable[[PublishCatalog], None] = lambda _: None
         self.on_views: Callable[[], None] = lambda: None
         """Told that definitions or exact intervals of materialized views have changed."""
+        self.maintain_views: MaintainEffect = _given_up
 
     @property
     def core(self) -> Core:
@@ -301,6 +317,8 @@ class Driver:
                 self.notifications.wake(effect.owners)
             case WakeViewCatchUp():
                 self.on_views()
+            case MaintainViews():
+                self._spawn(self.maintain_views(effect))
             case WakeSubscribers():
                 self._subscribers.wake(effect.subscriptions)
             case StopSubscribers():
@@ -430,6 +448,10 @@ class Driver:
             await self._leadership.confirm()
         except StorageError as error:
             raise storage_failure(error) from error
+
+    def put_view_program(self, oid: int, computed_at: int, program: ViewProgram) -> None:
+        """See Coordination."""
+        self._handle(PutViewProgram(oid, computed_at, program))
 
     async def adopt(self, txn: TransactionId, exporter: TransactionId, ts: Timestamp) -> Snapshot:
         """See Coordination."""

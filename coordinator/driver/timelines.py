@@ -34,6 +34,7 @@ from coordinator.core.observation import ObservedTimeline, TimestampExplained
 from coordinator.core.predicates import ReadPredicate
 from coordinator.core.short_writes.by_key import WriteByKey
 from coordinator.core.snapshots import too_stale
+from coordinator.core.views.deltas import ViewProgram
 from coordinator.core.views.left_views import LeftView
 from coordinator.driver.change_streams import ChangeStream
 from coordinator.driver.coordination import NOTHING_SKIPPED, LockBlocks, RequestRefused
@@ -258,6 +259,10 @@ class Timelines:
             raise mixed_timelines(part.timeline, SYSTEM)
         self._touched.add(txn)
         self._system.change_catalog(txn, changes)
+
+    def put_view_program(self, oid: int, computed_at: int, program: ViewProgram) -> None:
+        """See Coordination; the view is one of `system`."""
+        self._system.put_view_program(oid, computed_at, program)
 
     def advance(self, txn: TransactionId, timeline: str, ts: Timestamp) -> None:
         """See Coordination."""

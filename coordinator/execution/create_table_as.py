@@ -59,7 +59,8 @@ async def execute_create_as(execution: Execution, statement: CreateTableAs) -> D
     if sink.rows:
         await write_rows(execution, table, rows)
     if table.query is not None:
-        attach_view(execution, table, await execution.transaction.timestamp([table]))
+        ts = await execution.transaction.timestamp([table])
+        attach_view(execution, table, ts, statement.source)
     return Done(f"SELECT {sink.rows}")
 
 
@@ -80,8 +81,9 @@ async def execute_refresh(
     old = await depended_rows(execution, before)
     if statement.difference is not None and not await _differs(execution, statement):
         # They are there already, and are those of the query: only that is to be said.
-        if before.oid not in execution.catalog().exact_views:
-            attach_view(execution, before, await execution.transaction.timestamp([before]))
+        if before.oid not in execution.catalog().exact_views and statement.source is not None:
+            ts = await execution.transaction.timestamp([before])
+            attach_view(execution, before, ts, statement.source)
         return Done(tag)
     sink = RowSink.of(execution, after, checked=statement.is_concurrent)
     try:
@@ -105,7 +107,8 @@ async def execute_refresh(
         for index in unique_indexes_of(execution.catalog(), after):
             await check_unique_rows(execution, after, index)
     if statement.source is not None:
-        attach_view(execution, after, await execution.transaction.timestamp([after]))
+        ts = await execution.transaction.timestamp([after])
+        attach_view(execution, after, ts, statement.source)
     return Done(tag)
 
 

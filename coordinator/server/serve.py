@@ -43,6 +43,8 @@ from compute.arrow import table_schema
 from compute.executor import EngineUnavailable
 from coordinator.config import Settings, SettingsError
 from coordinator.core.settings import CoreSettings
+from coordinator.core.views.deltas import MaintainViews, ViewsMaintained
+from coordinator.driver.driver import MaintainEffect
 from coordinator.driver.sources import SourceGround
 from coordinator.driver.timelines import Timelines
 from coordinator.driver.upstreams import Upstreams
@@ -234,7 +236,7 @@ async def _recover_and_run(
             clock = DoubtingClock(SystemClock(), BootClock(), int(settings.clock_jump_max_s * 1e6))
             parts = row_access(settings, storage)
             timelines = await recover_timelines(
-                storage.stash, storage.store, clock, CoreSettings(), schema_of,
+                storage.stash, storage.store, clock, _core_settings(settings), schema_of,
                 counters=server.counters, sources=parts.for_sources(),
             )  # fmt: skip
             await storage.taken_over()
@@ -244,6 +246,10 @@ async def _recover_and_run(
         observer.health.state = HealthState.STOPPING
         server.close_listeners()
         await storage.close()
+
+
+def _core_settings(settings: Settings) -> CoreSettings:
+    return CoreSettings(view_budget_us=1_000 * settings.view_budget_ms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,6 +312,20 @@ def build_services(
     )
 
 
+def _view_maintenance(services: Services) -> MaintainEffect:
+    """Runs the programs of views; a server starts without it."""
+    made: list[MaintainEffect] = []
+
+    async def maintain(effect: MaintainViews) -> ViewsMaintained:
+        if not made:
+            from coordinator.execution.views.maintain import ViewMaintenance
+
+            made.append(ViewMaintenance(services).maintain)
+        return await made[0](effect)
+
+    return maintain
+
+
 def secret_rules(settings: Settings) -> SecretRules:
     """Which secrets connections may read, and where they may go."""
     return SecretRules(
@@ -350,6 +370,7 @@ async def _run(
             signals.reload = server.access.reload
             await server.accept(group, services)
             timelines.system.on_views = server.views_changed
+            timelines.system.maintain_views = _view_maintenance(services)
             signals.starting = None
             watchdog.start()
             jvm = partial(observed_jvm, server.settings, services.engine)

@@ -16,7 +16,8 @@ INVARIANTS
 
 import asyncio
 import logging
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -88,10 +89,14 @@ class ViewCatchUp:
             if self._stopped or known.due is None or known.due > loop.time():
                 continue
             known.tried += 1
-            known.last_error, known.has_failed = await self._try(oid)
+            known.last_error, known.has_failed = await self._try(oid, self._attach)
             # An exact view is found so by the next look, which the commit wakes.
             known.due = loop.time() + known.pause
             known.pause = min(2 * known.pause, LONGEST_PAUSE_S)
+        for oid in self._without_program():
+            known = self._log.views[oid]
+            known.last_error, known.has_failed = await self._try(oid, self._put_program)
+            self._log.told()
         waiting = [v.due for v in self._log.views.values() if v.due is not None]
         return max(0.0, min(waiting) - loop.time()) if waiting else None
 
@@ -118,10 +123,23 @@ class ViewCatchUp:
                 view.behind_since = now
         return [oid for oid in known if oid not in catalog.exact_views]
 
-    async def _try(self, oid: int) -> tuple[str | None, bool]:
-        """Compute and attach one view; why not, otherwise, and whether it has failed (C4)."""
+    def _without_program(self) -> list[int]:
+        """The exact views of which the core may not know how to maintain them, as after a start."""
+        exact = self._services.coordination.newest_catalog.exact_views
+        known = self._log.upkeep
+        return [
+            oid
+            for oid in self._log.views
+            if oid in exact
+            and (oid not in known or known[oid].computed_at != exact[oid].computed_at)
+        ]
+
+    async def _try(
+        self, oid: int, work: Callable[[int], Awaitable[None]]
+    ) -> tuple[str | None, bool]:
+        """Work on one view; why it came to nothing, and whether it has failed (C4)."""
         try:
-            await self._attach(oid)
+            await work(oid)
         except (LockBlocks, StatementRestart):
             return "the view is locked", False
         except RequestRefused as refused:
@@ -135,9 +153,36 @@ class ViewCatchUp:
         return None, False
 
     async def _attach(self, oid: int) -> None:
+        """Compute and attach one view."""
         # A server starts without it.
         from coordinator.execution.create_table_as import execute_refresh
 
+        async with self._refreshing(oid, exact=False) as (execution, bound):
+            if bound is None:
+                return
+            transaction = execution.transaction
+            free = await transaction.lock(TableTag(oid), LockMode.ROW_EXCLUSIVE, wait=LockWait.NO)
+            if not free.granted:
+                raise StatementRestart
+            await execute_refresh(execution, bound, _TAG)
+            await transaction.commit()
+
+    async def _put_program(self, oid: int) -> None:
+        """Derive how commits maintain an exact view, as its attach has done before a restart."""
+        from coordinator.execution.views.attach import put_program
+
+        async with self._refreshing(oid, exact=True) as (execution, bound):
+            exact = execution.catalog().exact_views.get(oid)
+            if bound is not None and bound.source is not None and exact is not None:
+                put_program(self._services, bound.table, exact, bound.source)
+
+    @asynccontextmanager
+    async def _refreshing(
+        self, oid: int, *, exact: bool
+    ) -> AsyncGenerator[tuple[Execution, RefreshMaterializedView | None]]:
+        """REFRESH of a view that is, or is not, exact, in a transaction that is dropped at the end;
+        None: the view is otherwise by now.
+        """
         services = self._services
         variables = Variables(user="meridian", defaults={})
         transaction = SessionTransaction(services.coordination, services.clock, SERVER, variables)
@@ -147,15 +192,11 @@ class ViewCatchUp:
         try:
             transaction.begin_statement()
             snapshot = await transaction.snapshot()
-            bound = await self._bound(binder, execution, snapshot, oid)
-            if bound is not None:
-                free = await transaction.lock(
-                    TableTag(oid), LockMode.ROW_EXCLUSIVE, wait=LockWait.NO
-                )
-                if not free.granted:
-                    raise StatementRestart
-                await execute_refresh(execution, bound, _TAG)
-                await transaction.commit()
+            is_exact = oid in snapshot.catalog.exact_views
+            bound = None
+            if is_exact is exact:
+                bound = await self._bound(binder, execution, snapshot, oid)
+            yield execution, bound
         finally:
             if transaction.is_open:
                 transaction.restart()
@@ -163,10 +204,10 @@ class ViewCatchUp:
     async def _bound(
         self, binder: StatementBinder, execution: Execution, snapshot: Snapshot, oid: int
     ) -> RefreshMaterializedView | None:
-        """REFRESH of the view, without a comparison; None: it is exact, or gone."""
+        """REFRESH of the view, without a comparison; None: it is gone."""
         catalog = snapshot.catalog
         table = catalog.by_oid(oid)
-        if table is None or not follows_inputs(table) or oid in catalog.exact_views:
+        if table is None or not follows_inputs(table):
             return None
         (statement,) = parse(f"{_TAG} {quoted_name(table.schema)}.{quoted_name(table.name)}")
         prepared = await binder.bound(statement, catalog, (), ts=snapshot.ts)

@@ -100,6 +100,8 @@ MATERIALIZED_VIEWS: Final = _relation(
     table_schema=TEXT, table_name=TEXT, refresh=TEXT, state=TEXT,
     computed_ts=INT8, computed_at=TIMESTAMPTZ, inputs=TEXT,
     tried=INT8, attached=INT8, last_error=TEXT,
+    strategy=TEXT, reason=TEXT, maintained=INT8, given_up=INT8, last_ms=INT8,
+    given_up_because=TEXT,
 )  # fmt: skip
 
 CONNECTIONS: Final = _relation(

@@ -1,9 +1,11 @@
-"""Subscribers: `python -m tests.bench.follow_bench [--only one,many,keyed,slow] [--subscribers N]`.
+"""Subscribers: `python -m tests.bench.follow_bench [--only one,many] [--subscribers N]`.
 
 one     a commit to the row at one subscriber; PostgreSQL: NOTIFY to one listener
 many    N subscribers of one table, 50 commits a second
 keyed   N subscribers `WHERE k = n`, 1,000 commits a second
-slow    one that reads nothing, beside a COPY of --rows rows and 20 s of commits
+slow    one that reads nothing, beside a COPY of --rows rows and 60 s of 1,000 rows a second
+large   a snapshot of four times --rows rows, for one that reads nothing
+idle    CPU of a commit that nobody follows, and how much of it is for subscribers
 
 Prints figures, asserts nothing. The clients run beside the server, in one process.
 """
@@ -21,21 +23,30 @@ from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
 import psycopg
+import pyarrow as pa
+from psycopg.rows import TupleRow
 
+from coordinator.core.change_streams.subscriptions import Subscriptions
+from coordinator.core.read_holds import ReadHolds
+from coordinator.core.settings import CoreSettings
+from sql.catalog.catalog import Catalog, Table
+from storage.types import ShardId, Timestamp
 from tests.support.servers import Meridian, meridian, postgres
 
 COMMITS_PER_S = {"one": 20, "many": 50, "keyed": 1000}
 WRITERS = 8
+SLOW_S = 60
+CALLS = 200_000
 TABLE = "create table t (k int, sent int8)"
 
 
 class Subscriber(asyncio.Protocol):
-    """Sends one statement, and notes for each row how long ago its last value was."""
+    """Sends one statement, and notes when each row has come: it does little, as there are many."""
 
-    def __init__(self, place: SplitResult, statement: str, latencies: list[float]) -> None:
+    def __init__(self, place: SplitResult, statement: str, told: list[tuple[int, bytes]]) -> None:
         self._place = place
         self._statement = statement
-        self._latencies = latencies
+        self._told = told
         self._left = b""
         self._is_ready = False
         self.follows: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -67,10 +78,8 @@ class Subscriber(asyncio.Protocol):
                 self._transport.write(b"Q" + struct.pack("!i", len(text) + 4) + text)
             case b"T" | b"C" if not self.follows.done():
                 self.follows.set_result(None)
-            case b"D":
-                self._latencies.append((now - _last_value(body)) / 1e6)
-            case b"A":
-                self._latencies.append((now - int(body[4:-1].rpartition(b"\0")[2])) / 1e6)
+            case b"D" | b"A":
+                self._told.append((now, body))
             case b"E":
                 if not self.follows.done():
                     self.follows.set_exception(AssertionError(body))
@@ -78,11 +87,11 @@ class Subscriber(asyncio.Protocol):
                 pass
 
 
-def _last_value(body: bytes) -> int:
-    at = 2
-    for _ in range(int.from_bytes(body[:2], "big") - 1):
-        at += 4 + int.from_bytes(body[at : at + 4], "big")
-    return int(body[at + 4 :])
+def _last_number(body: bytes) -> int:
+    """The number that a row or a notification ends in: when it was sent."""
+    body = body.rstrip(b"\0")
+    digits = len(body) - len(body.rstrip(b"0123456789"))
+    return int(body[-digits:])
 
 
 def _same(protocol: Subscriber) -> Subscriber:
@@ -93,11 +102,11 @@ async def _measured(
     dsn: str, statements: list[str], rate: int, seconds: int, write: Callable[[object, int], str]
 ) -> tuple[list[float], int]:
     """The latencies of all rows, and how many commits there were."""
-    place, latencies = urlsplit(dsn), list[float]()
+    place, told = urlsplit(dsn), list[tuple[int, bytes]]()
     loop = asyncio.get_running_loop()
     made: list[Subscriber] = []
     for statement in statements:
-        protocol = Subscriber(place, statement, latencies)
+        protocol = Subscriber(place, statement, told)
         await loop.create_connection(partial(_same, protocol), place.hostname, place.port)
         made.append(protocol)
     await asyncio.gather(*(one.follows for one in made))
@@ -106,7 +115,7 @@ async def _measured(
     await asyncio.sleep(2)
     for one in made:
         one._transport.abort()
-    return latencies, commits
+    return [(now - _last_number(body)) / 1e6 for now, body in told], commits
 
 
 def _write(dsn: str, rate: int, seconds: int, write: Callable[[object, int], str]) -> int:
@@ -142,26 +151,36 @@ def _print(name: str, latencies: list[float], commits: int, seconds: int, more: 
 def _one(server: Meridian, subscribers: int, seconds: int, rows: int) -> None:
     del subscribers, rows
     _follow(server, "one", ["SUBSCRIBE t"], seconds)
-    with postgres() as peer:
-        with psycopg.connect(peer, autocommit=True) as connection:
-            connection.execute(TABLE.encode())
-
-        def notify(key: object, sent: int) -> str:
-            return f"insert into t values ({key}, {sent}); select pg_notify('c', '{sent}')"
-
-        told = asyncio.run(_measured(peer, ["LISTEN c"], COMMITS_PER_S["one"], seconds, notify))
-        _print("  NOTIFY", *told, seconds)
+    _notified("one", ["c"], seconds)
 
 
 def _many(server: Meridian, subscribers: int, seconds: int, rows: int) -> None:
     del rows
     _follow(server, "many", ["SUBSCRIBE t"] * subscribers, seconds)
+    _notified("many", ["c"] * subscribers, seconds)
 
 
 def _keyed(server: Meridian, subscribers: int, seconds: int, rows: int) -> None:
     del rows
     texts = [f"SUBSCRIBE (SELECT * FROM t WHERE k = {key})" for key in range(subscribers)]
     _follow(server, "keyed", texts, seconds)
+    _notified("keyed", [f"c{key}" for key in range(subscribers)], seconds)
+
+
+def _notified(name: str, channels: list[str], seconds: int) -> None:
+    """The same of PostgreSQL, by NOTIFY to those who LISTEN."""
+    with postgres(("max_connections=2000",)) as peer:
+        with psycopg.connect(peer, autocommit=True) as connection:
+            connection.execute(TABLE.encode())
+
+        def notify(key: object, sent: int) -> str:
+            assert isinstance(key, int), "it is counted"
+            channel = channels[key % len(channels)]
+            return f"insert into t values ({key}, {sent}); select pg_notify('{channel}', '{sent}')"
+
+        listens = [f"LISTEN {channel}" for channel in channels]
+        told = asyncio.run(_measured(peer, listens, COMMITS_PER_S[name], seconds, notify))
+        _print("  NOTIFY", *told, seconds)
 
 
 def _follow(server: Meridian, name: str, statements: list[str], seconds: int) -> None:
@@ -183,26 +202,83 @@ def _follow(server: Meridian, name: str, statements: list[str], seconds: int) ->
 
 def _slow(server: Meridian, subscribers: int, seconds: int, rows: int) -> None:
     """The server's memory beside one who reads nothing, and beside nobody."""
-    del subscribers
+    del subscribers, seconds
     with psycopg.connect(server.dsn, autocommit=True) as connection:
-        for name in ("nobody", "slow"):
+        for name in ("nobody", "nobody", "slow", "slow"):
             connection.execute("drop table if exists t")
             connection.execute("create table t (k int, sent int8, b text)")
             follows = contextlib.nullcontext() if name == "nobody" else _not_read(server.dsn)
-            with follows, _watched(server) as peak:
+            with follows, _watched(server) as found:
                 began = time.perf_counter()
-                with connection.cursor().copy("copy t from stdin") as copy:
-                    for start in range(0, rows, 1000):
-                        copy.write("".join(f"{n}\t{n}\tx{n}\n" for n in range(start, start + 1000)))
-                until = time.perf_counter() + seconds
-                while time.perf_counter() < until:
-                    connection.execute("insert into t select g, g, 'y' from generate_series(1,5) g")
-                elapsed = time.perf_counter() - began
+                _load(connection, rows)
+                loaded, copied = time.perf_counter(), len(found)
+                for commit in range(SLOW_S * 100):
+                    ahead = loaded + commit / 100 - time.perf_counter()
+                    if ahead > 0:
+                        time.sleep(ahead)
+                    connection.execute(
+                        "insert into t select g, g, 'y' from generate_series(1, 10) g"
+                    )
+                elapsed = time.perf_counter() - loaded
+            quarters = [found[copied + (len(found) - copied - 1) * part // 4] for part in range(5)]
             print(
-                f"{name:12} COPY of {rows} rows, then commits: {elapsed:.1f} s, "
-                f"resident {peak[0]} MB -> at most {max(peak)} MB, {peak[-1]} MB at the end",
+                f"{name:12} {rows} rows by COPY in {loaded - began:.0f} s: "
+                f"resident {found[0]} MB, at most {max(found[:copied])} MB; "
+                f"{SLOW_S * 1000} rows in {elapsed:.0f} s: {quarters} MB, at most "
+                f"{max(found[copied:])} MB",
                 flush=True,
             )
+
+
+def _load(connection: psycopg.Connection[TupleRow], rows: int) -> None:
+    """In one commit."""
+    with connection.cursor().copy("copy t from stdin") as copy:
+        for start in range(0, rows, 1000):
+            copy.write("".join(f"{n}\t{n}\tx{n}\n" for n in range(start, start + 1000)))
+
+
+def _large(server: Meridian, subscribers: int, seconds: int, rows: int) -> None:
+    """The server's memory while it holds a snapshot that nobody reads."""
+    del subscribers
+    with psycopg.connect(server.dsn, autocommit=True) as connection:
+        connection.execute("create table t (k int, sent int8, b text)")
+        for _ in range(4):
+            _load(connection, rows)
+        time.sleep(5)
+        with _watched(server) as found, _not_read(server.dsn):
+            time.sleep(seconds)
+        most, end = max(found), found[-1]
+        print(
+            f"large        snapshot of {4 * rows} rows that is not read, {seconds} s: "
+            f"resident {found[0]} MB, at most {most} MB, {end} MB at the end"
+        )
+
+
+def _no_schema(_: Table) -> pa.Schema:
+    raise AssertionError("nobody follows a table")
+
+
+def _idle(server: Meridian, subscribers: int, seconds: int, rows: int) -> None:
+    """What a commit does for subscribers, if there are none."""
+    del subscribers, rows
+    with psycopg.connect(server.dsn, autocommit=True) as connection:
+        connection.execute(TABLE.encode())
+    cpu = server.cpu_s
+    commits = _write(server.dsn, 500, seconds, lambda key, _: f"insert into t values ({key}, 1)")
+    per_commit = (server.cpu_s - cpu) / commits * 1e6
+    frontier = Timestamp(1)
+    holds = ReadHolds(Catalog(), frontier=frontier, history_us=1, timeline="system")
+    nobody = Subscriptions({}, holds, lambda: frontier, _no_schema, CoreSettings())
+    began = time.perf_counter()
+    for _ in range(CALLS):
+        nobody.wrote(ShardId("t"), frontier, ())
+        len(nobody)
+    call = (time.perf_counter() - began) / CALLS * 1e6
+    print(
+        f"idle         {per_commit:.0f} us of CPU a commit, {call:.2f} us of it for subscribers: "
+        f"{100 * call / per_commit:.2f} %",
+        flush=True,
+    )
 
 
 @contextlib.contextmanager
@@ -232,7 +308,14 @@ def _watched(server: Meridian) -> Iterator[list[int]]:
         thread.join()
 
 
-MEASURES = {"one": _one, "many": _many, "keyed": _keyed, "slow": _slow}
+MEASURES = {
+    "one": _one,
+    "many": _many,
+    "keyed": _keyed,
+    "slow": _slow,
+    "large": _large,
+    "idle": _idle,
+}
 
 
 def main() -> None:

@@ -28,6 +28,7 @@ from coordinator.driver.sources import SourceGround, SourceReaders
 from coordinator.driver.upstreams import Upstreams
 from coordinator.execution.context import ExecutionLimits, Services
 from coordinator.execution.in_process import ReferenceInProcess
+from coordinator.execution.views.maintain import ViewMaintenance
 from coordinator.planning.plan_cache import PlanCache
 from coordinator.server.connection import Connection
 from coordinator.server.recovery import recover_timelines
@@ -113,10 +114,12 @@ async def running(
     local: Executor | None = None,
     core: CoreSettings | None = None,
     has_warm_engine: Callable[[], bool] = lambda: True,
+    maintained: bool = False,
     readers: SourceReaders | None = None,
 ) -> AsyncIterator[Stack]:
     """A server for the length of the block (K1). Its sessions use an `engine` that is given, its
-    sources these `readers`.
+    sources these `readers`. `maintained`: commits maintain views; otherwise each write of an input
+    leaves them behind.
     """
     settings = replace(settings or Settings(), listen="127.0.0.1:0")
     if engine is not None:
@@ -138,13 +141,9 @@ async def running(
         lambda shard, file, rows: read_file(shard, file).take(pa.array(rows, pa.int64())),
         warm_row=lambda shard, file, row: (chunks_by_name(read_file(shard, file)), row),
     )
+    ground = SourceGround(readers or upstreams, index, spool)
     timelines = await recover_timelines(
-        stash,
-        kept,
-        SystemClock(),
-        core or CoreSettings(),
-        schema_of,
-        sources=SourceGround(readers or upstreams, index, spool),
+        stash, kept, SystemClock(), core or CoreSettings(), schema_of, sources=ground
     )
     services = Services(
         coordination=timelines,
@@ -166,6 +165,8 @@ async def running(
         await drop_leftover_temporaries(timelines)
         await server.accept(group, services)
         timelines.system.on_views = server.views_changed
+        if maintained:
+            timelines.system.maintain_views = ViewMaintenance(services, services.engine).maintain
         try:
             yield Stack(port, server, timelines.system, services, group)
         finally:

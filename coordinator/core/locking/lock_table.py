@@ -12,7 +12,7 @@ INVARIANTS
   T2  a tag that nobody holds and nobody waits for takes no memory.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Final
@@ -74,7 +74,8 @@ class HeldLock:
 GROUP: Final = ConnectionId(0)
 """Holds what the group in flight changes, as far as somebody has asked for it."""
 
-_GROUP_TXN: Final = TransactionId(0)
+GROUP_TXN: Final = TransactionId(0)
+"""Of the group itself; units of lanes have others, which are negative (N2 of `views`)."""
 
 
 class LockVerdict(Enum):
@@ -351,18 +352,21 @@ class LockTable:
             key_only = all(h.mode is LockMode.ROW_KEY_SHARE for h in held)
             yield place[0], place[1] if key_only else shown[-1]
 
-    def hold_for_group(self, tag: LockTag, mode: LockMode) -> None:
-        """The group in flight holds a tag that somebody is about to ask for (K1)."""
+    def hold_for_group(self, tag: LockTag, mode: LockMode, txn: TransactionId = GROUP_TXN) -> None:
+        """The group in flight, or a unit of a lane, holds a tag that somebody is about to ask for
+        (K1).
+        """
         queue = self._queues.get(tag)
         if queue is None:
             queue = self._queues[tag] = LockQueue(tag)
-        if not queue.modes_of(GROUP) & mode:
-            queue.held.append(HeldLock(GROUP, _GROUP_TXN, mode, 0, single=False))
+        mine = (h for h in queue.held if h.session == GROUP and h.txn == txn)
+        if not any(held.mode & mode for held in mine):
+            queue.held.append(HeldLock(GROUP, txn, mode, 0, single=False))
             self._by_session.setdefault(GROUP, {})[tag] = None
 
-    def group_landed(self) -> list[LockRequest]:
-        """Nothing is in flight any more; those who are served by it."""
-        return self.release_transaction(GROUP, _GROUP_TXN)
+    def group_landed(self, over: Collection[TransactionId] = (GROUP_TXN,)) -> list[LockRequest]:
+        """Nothing is in flight any more of these; those who are served by it."""
+        return self._release(GROUP, lambda held: held.txn in over)
 
     def cancel(self, session: ConnectionId, request: RequestId) -> list[LockRequest] | None:
         """Leave the line; those who are served by it. None: the request does not wait."""

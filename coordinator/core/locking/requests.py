@@ -122,12 +122,12 @@ def serve_waiters(core: CoreState, granted: Iterable[LockRequest]) -> list[Effec
 
 def hold_for_group(core: CoreState, tag: LockTag, mode: LockMode) -> None:
     """What the group in flight changes is held by it, once somebody asks for it (K1)."""
-    group = core.groups.holding
-    if group is None or not isinstance(tag, TableTag):
+    if not isinstance(tag, TableTag):
         return
-    for held in group.table_modes(tag.table):
-        if held & MODE_CONFLICTS[mode]:
-            core.locks.hold_for_group(tag, held)
+    for holder in core.groups.holders():
+        for held in holder.changes.table_modes(tag.table):
+            if held & MODE_CONFLICTS[mode]:
+                core.locks.hold_for_group(tag, held, holder.txn)
 
 
 def lock_rows(core: CoreState, message: LockRows) -> list[Effect]:
@@ -145,7 +145,7 @@ def lock_rows(core: CoreState, message: LockRows) -> list[Effect]:
     state = core.shards[shard]
     seen = as_deletes(row.seen for row in wanted if not row.is_own)
     is_any_gone = core.groups.writes.any_gone(state, seen)
-    in_flight = _deletes_in_flight(core, state)
+    in_flight = [(h.txn, h.changes.deletes(state)) for h in core.groups.holders()]
     newest: Mapping[RowTag, RowIdentity] = {}
     if is_any_gone and txn.snapshot is not None:
         tags = (row.tag for row in wanted if not row.is_own)
@@ -164,8 +164,9 @@ def lock_rows(core: CoreState, message: LockRows) -> list[Effect]:
         )
         stale = is_any_gone and _is_gone(core, state, row)
         if not row.is_own:
-            if is_among(row.now, in_flight):
-                core.locks.hold_for_group(row.tag, LockMode.ROW_UPDATE)
+            for holder, deletes in in_flight:
+                if is_among(row.now, deletes):
+                    core.locks.hold_for_group(row.tag, LockMode.ROW_UPDATE, holder)
             name = newest.get(row.tag) if stale else row.now
             # Somebody else may know it by the name that it has now.
             if name is not None or core.locks.rows.place(row.tag) is None:
@@ -323,10 +324,11 @@ def locked_by_others(
 
 
 def _deletes_in_flight(core: CoreState, state: ShardState) -> Deletes:
-    """What the group in flight deletes of a shard, by the names that the rows have now."""
-    group = core.groups.holding
-    batch = None if group is None else group.commit.batches.get(state.shard)
-    return {} if batch is None else state.surviving(batch.deletes)
+    """What is deleted of a shard by who is on its way, by the names that the rows have now."""
+    found: Deletes = {}
+    for holder in core.groups.holders():
+        found = merge_deletes(found, holder.changes.deletes(state))
+    return found
 
 
 def _granted(core: CoreState, request: LockRequest, *, waited: bool) -> LockAnswered | Refused:

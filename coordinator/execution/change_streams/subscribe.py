@@ -66,7 +66,11 @@ async def _begin(
     ts = await transaction.timestamp(tables) if as_of is None else as_of
     up_to: Timestamp | None = None
     if subscribe.up_to is not None:
-        up_to = time_value(execution, subscribe.up_to, "UP TO")
+        try:
+            up_to = time_value(execution, subscribe.up_to, "UP TO")
+        except SqlError as error:
+            error.position = error.position or subscribe.up_to_place
+            raise
         if up_to <= ts:
             detail = f"AS OF is {ts}, and UP TO is {up_to}."
             message = "UP TO must be after AS OF"

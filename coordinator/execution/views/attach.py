@@ -2,15 +2,18 @@
 
 from coordinator.core.messages.catalog_changes import AttachView
 from coordinator.core.transactions import VALIDATING
-from coordinator.execution.context import Execution
-from sql.catalog.catalog import Catalog, Table
+from coordinator.execution.context import Execution, Services
+from sql.catalog.catalog import SYSTEM_TIMELINE, Catalog, Table
 from sql.catalog.objects import ExactView, ViewDefinition, relations_used_by
+from sql.incremental.derive import maintenance_program
+from sql.incremental.program import MaintenanceProgram
+from sql.plan.nodes import Plan
 from storage.types import Timestamp
 
 
-def attach_view(execution: Execution, table: Table, ts: Timestamp) -> bool:
+def attach_view(execution: Execution, table: Table, ts: Timestamp, query: Plan) -> bool:
     """Its stored rows are those of its query at `ts`; from the commit on it is exact, if that is
-    validated. False: at this level nothing is, so the view stays behind.
+    validated, and commits maintain it. False: at this level nothing is, so the view stays behind.
     """
     transaction = execution.transaction
     assert table.query is not None, "V6: it is a materialized view"
@@ -19,9 +22,26 @@ def attach_view(execution: Execution, table: Table, ts: Timestamp) -> bool:
     inputs, definitions = _relations_below(execution.catalog(), table)
     view = ExactView(inputs, definitions, ts)
     transaction.changed_catalog = transaction.wrote = True
+    put_program(execution.services, table, view, query)
     change = AttachView(table.oid, view)
     execution.services.coordination.change_catalog(transaction.id, [change])
     return True
+
+
+def put_program(services: Services, table: Table, exact: ExactView, query: Plan) -> None:
+    """Tell the core how commits maintain a view as long as it is exact so. `query`: in the types
+    of the view's columns.
+    """
+    upkeep = services.catch_up.upkeep_of(table.oid)
+    upkeep.computed_at, upkeep.strategy, upkeep.reason = exact.computed_at, None, None
+    if table.timeline != SYSTEM_TIMELINE.name:
+        upkeep.reason = "its tables are in another timeline"
+        return
+    program = maintenance_program(query)
+    upkeep.reason = program.reason
+    if isinstance(program, MaintenanceProgram):
+        upkeep.strategy = program.strategy.value
+        services.coordination.put_view_program(table.oid, exact.computed_at, program)
 
 
 def _relations_below(catalog: Catalog, table: Table) -> tuple[frozenset[int], frozenset[int]]:

@@ -29,11 +29,43 @@ class ViewAttempts:
 
 
 @dataclass(slots=True)
+class ViewUpkeep:
+    """How commits maintain one view. `computed_at`: of the exact view that it is said of.
+
+    `strategy`: in one word, as programs say it; None: they cannot, for a `reason`.
+    """
+
+    computed_at: int | None = None
+    strategy: str | None = None
+    reason: str | None = None
+    maintained: int = 0
+    """How often a commit's changes were followed, since the server's start."""
+    last_s: float = 0.0
+    """How long it took last."""
+    given_up: int = 0
+    """How often they were not, although there is a program."""
+    because: str | None = None
+    """Why, the last time."""
+
+    def give_up(self, reason: str) -> None:
+        """A commit leaves the view behind."""
+        self.given_up += 1
+        self.because = reason
+
+
+@dataclass(slots=True)
 class CatchUpLog:
-    """By oid, the views that follow their inputs; `told`: called when one is found exact."""
+    """By oid, the views that follow their inputs; `told`: called when one is found exact, and
+    when it is known how commits maintain it.
+    """
 
     views: dict[int, ViewAttempts] = field(default_factory=dict[int, ViewAttempts])
     told: Callable[[], None] = lambda: None
+    upkeep: dict[int, ViewUpkeep] = field(default_factory=dict[int, ViewUpkeep])
+
+    def upkeep_of(self, oid: int) -> ViewUpkeep:
+        """How commits maintain a view."""
+        return self.upkeep.setdefault(oid, ViewUpkeep())
 
     def of(self, oid: int) -> ViewAttempts:
         """What was tried for a view, which may be nothing."""

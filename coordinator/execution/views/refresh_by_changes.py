@@ -74,7 +74,7 @@ async def refresh_by_changes(execution: Execution, statement: RefreshMaterialize
     except (RequestRefused, StoredRowsDiffer, TooManyChanges, EngineUnavailable):
         return False
     await _write(execution, table, change)
-    attach_view(execution, table, ts)
+    attach_view(execution, table, ts, source)
     attempts = execution.services.catch_up.of(table.oid)
     attempts.by_changes += 1
     attempts.delta_rows += change.rows

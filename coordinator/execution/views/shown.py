@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from coordinator.execution.views.attempts import CatchUpLog
+from coordinator.execution.views.attempts import CatchUpLog, ViewUpkeep
 from sql.catalog.catalog import Catalog, Table
 from sql.catalog.view_reads import REFRESHES
 from sql.types.sql_type import Value
@@ -18,6 +18,7 @@ def view_rows(catalog: Catalog, log: CatchUpLog) -> Iterator[tuple[Value, ...]]:
     """One for each materialized view, in the order of their making."""
     for oid, table in sorted(catalog.named_tables.materialized.items()):
         exact, known = catalog.exact_views.get(oid), log.of(oid)
+        upkeep = log.upkeep.get(oid, ViewUpkeep())
         on_commit = table.query is not None and table.query.on_commit
         computed_at = None if exact is None else exact.computed_at
         yield (
@@ -31,6 +32,12 @@ def view_rows(catalog: Catalog, log: CatchUpLog) -> Iterator[tuple[Value, ...]]:
             known.tried,
             known.attached,
             known.last_error,
+            upkeep.strategy if on_commit else None,
+            upkeep.reason if on_commit else None,
+            upkeep.maintained,
+            upkeep.given_up,
+            int(1_000 * upkeep.last_s),
+            upkeep.because,
         )
 
 

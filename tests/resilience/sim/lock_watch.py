@@ -4,7 +4,7 @@
 
 INVARIANTS (of `coordinator/core/locking/__init__.py`, as they are looked at here)
   K1  no two sessions hold conflicting modes of one tag, or of one row under two names; a member of
-      the group in flight holds what it changes.
+      the group in flight, or of a lane, holds what it changes.
   K2  no commit changes a row, or writes a table, that another session holds against it;
       but for batches of sources, which pass all locks (F5 of `sources`).
   K3  no waiter is left that fits the holders and delays nobody ahead of it.
@@ -105,7 +105,7 @@ class LockWatch:
 
     def before(self, message: Message) -> None:
         """A step is about to be made."""
-        self._overtaking = self._core.groups._again
+        self._overtaking = self._core.groups._again | {m.request for m in self._in_lanes()}
         if isinstance(message, LockRows):
             self._asked[message.request] = message
         elif isinstance(message, DropLocks):
@@ -138,6 +138,11 @@ class LockWatch:
         if not condition and self._told < TOLD_MAX:
             self._told += 1
             self._found(rule, explanation)
+
+    def _in_lanes(self) -> Iterator[GroupMember]:
+        """Members whose commit waits for the maintenance of views."""
+        for unit in self._core.groups.lanes.units():
+            yield from unit.work.members
 
     def _held(self) -> Iterator[tuple[LockTag, HeldLock]]:
         for queue in self._core.locks.queues():
@@ -334,7 +339,7 @@ class LockWatch:
         groups = self._core.groups
         members = () if groups.in_flight is None else groups.in_flight.members
         passed = [member for member in groups._queue if member.request in groups._again]
-        for member in (*members, *passed):
+        for member in (*members, *passed, *self._in_lanes()):
             self._check_member(member, "K1")
 
     def _check_member(self, member: GroupMember, rule: str) -> None:
@@ -415,10 +420,14 @@ class LockWatch:
             self._expect(holder not in waiting, "L2", f"{holder} waits, and has a lease of {oid}")
         groups = self._core.groups
         in_flight = () if groups.in_flight is None else groups.in_flight.members
+        for member in self._in_lanes():
+            others = {leases._holders.get(oid) for oid in member.tables()} - {None, member.holder}
+            self._expect(not others, "L1", f"{member.request} is in a lane, {others} lease it")
         before: set[int] = set(leases._holders)
         for lease in leases._waiting:
             queued = [member for member in groups._queue if member.ticket < lease.ticket]
-            ahead = {oid for member in (*in_flight, *queued) for oid in member.tables()}
+            under_way = (*in_flight, *self._in_lanes(), *queued)
+            ahead = {oid for member in under_way for oid in member.tables()}
             blocked = lease.tables & (before | ahead)
             self._expect(bool(blocked), "L2", f"{lease} waits for nobody")
             before |= lease.tables

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from compute.access.key_index import KeyIndex
 from coordinator.core.settings import CoreSettings
-from coordinator.driver.driver import Driver
+from coordinator.driver.driver import Driver, MaintainEffect
 from coordinator.driver.sources import SourceGround
 from coordinator.driver.timelines import Timelines
 from coordinator.execution.change_streams.shared_steps import SharedSteps
@@ -63,6 +63,7 @@ class Server:
         found: Callable[[str, str], None],
         *,
         jump_max_us: int,
+        maintain: MaintainEffect,
         sources: Callable[["Server"], SourceGround],
     ) -> None:
         """`found` is told what must not be. `jump_max_us`: of a clock that is believed."""
@@ -83,6 +84,7 @@ class Server:
         self.told = SharedSteps()
         self.statements: dict[tuple[int, bool, int | None], Subscribe] = {}
         """Of followers, by the table and key that each has: those of one are told alike."""
+        self._maintain = maintain
         self._sources = sources
 
     @property
@@ -142,6 +144,7 @@ class Server:
         )
         _refuse_fenced(driver)
         self._watch(driver)
+        driver.system.maintain_views = self._maintain
         self._driver = driver
         await driver.run()
 

@@ -54,6 +54,7 @@ from tests.resilience.sim.rows import (
     timeline_of,
 )
 from tests.resilience.sim.transaction import Result
+from tests.resilience.sim.view_maintenance import PROGRAM
 
 NOBODYS = -1
 """A value that no transaction ever commits."""
@@ -421,7 +422,10 @@ class Session(Queries):
 
         async def work() -> None:
             view = self.table(name)
-            if view.oid in self.snapshot.catalog.exact_views:
+            exact = self.snapshot.catalog.exact_views.get(view.oid)
+            if exact is not None:
+                # As after a start: how to maintain it is in no record.
+                self._driver.put_view_program(view.oid, exact.computed_at, PROGRAM)
                 return
             await self.locks.table(view, LockMode.ROW_EXCLUSIVE)
             shown = await self._rows_at(self.snapshot, keys)
@@ -434,6 +438,7 @@ class Session(Queries):
             below = frozenset(self.table(one).oid for one in inputs)
             self._written.add(name)
             change = AttachView(view.oid, ExactView(below, below, ts))
+            self._driver.put_view_program(view.oid, ts, PROGRAM)
             self._driver.change_catalog(self._txn, [change])
             self._insert = None
             self.world.tally.attached += 1

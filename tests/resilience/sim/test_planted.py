@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from coordinator.core import commits, group_commit, snapshots, validation
+from coordinator.core import admission, commits, snapshots, validation
 from coordinator.core import scans as reading
 from coordinator.core.completions import CeilingPersisted, GroupPassed
 from coordinator.core.effects import CommitGroup, Effect, Reply
@@ -47,7 +47,7 @@ from tests.resilience.sim.run import simulate
 
 
 def read_set_not_checked(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(group_commit, "conflict_refusal", lambda *_, **__: None)
+    patch.setattr(admission, "conflict_refusal", lambda *_, **__: None)
 
 
 def rows_not_validated(patch: pytest.MonkeyPatch) -> None:
@@ -75,12 +75,12 @@ def tables_altered_beside_writers(patch: pytest.MonkeyPatch) -> None:
 
 def tables_of_other_definitions(patch: pytest.MonkeyPatch) -> None:
     """A2 is switched off."""
-    patch.setattr(group_commit, "stale_tables_refusal", lambda *_: None)
+    patch.setattr(admission, "stale_tables_refusal", lambda *_: None)
 
 
 def names_not_validated(patch: pytest.MonkeyPatch) -> None:
     """A view is replaced, and nobody who has used it hears of it."""
-    patch.setattr(group_commit, "stale_name_refusal", lambda *_: None)
+    patch.setattr(admission, "stale_name_refusal", lambda *_: None)
 
 
 def names_of_inserts_not_validated(patch: pytest.MonkeyPatch) -> None:

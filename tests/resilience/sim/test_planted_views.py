@@ -1,18 +1,24 @@
 """Bugs planted into views that follow their inputs: the simulation must find each of them."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import pytest
 
-from coordinator.core import group_commit
+from coordinator.core import admission, group_commit
 from coordinator.core.catalog import encode_changes
 from coordinator.core.gathering import Gathering
+from coordinator.core.group_commit import GroupCommit, UnwrittenHolder
 from coordinator.core.messages.catalog_changes import AttachView, CatalogChange, LeaveView
+from coordinator.core.messages.identities import RequestId
 from coordinator.core.messages.replies import Refused
+from coordinator.core.recent_writes import CommittedWrites
 from coordinator.core.transactions import Transaction
 from coordinator.core.validation import RecentHistory, conflict_refusal
-from coordinator.core.views import exactness
+from coordinator.core.views import exactness, lane_gathering
+from coordinator.core.views.deltas import MaintainedView, ViewDelta, ViewsMaintained
+from coordinator.core.views.lane_gathering import LaneGathering
+from coordinator.core.views.lanes import Lanes, LaneUnit
 from sql.catalog.catalog import Catalog
 from storage.batch import WriteBatch
 from storage.shard import ShardState
@@ -23,12 +29,12 @@ from tests.resilience.sim.planted import Plant, Planted, assert_found
 
 def behind_unnoticed(patch: pytest.MonkeyPatch) -> None:
     """Who has read stored rows commits on them, though the view has been left behind (V7)."""
-    patch.setattr(group_commit, "behind_refusal", lambda *_: None)
+    patch.setattr(admission, "behind_refusal", lambda *_: None)
 
 
 def behind_unnoticed_in_the_group(patch: pytest.MonkeyPatch) -> None:
     """The same, if that was by a member ahead in the same group."""
-    refusal = group_commit.behind_refusal
+    refusal = admission.behind_refusal
     leave = Gathering.leave_views
     before: dict[int, Catalog] = {}
 
@@ -36,14 +42,18 @@ def behind_unnoticed_in_the_group(patch: pytest.MonkeyPatch) -> None:
         return refusal(txn, before.get(id(now), now))
 
     def leave_views(
-        self: Gathering, written: Collection[int], changes: Iterable[CatalogChange] = ()
+        self: Gathering,
+        written: Collection[int],
+        changes: Iterable[CatalogChange] = (),
+        *,
+        maintained: Collection[int] = (),
     ) -> None:
         was = self.catalog
-        leave(self, written, changes)
+        leave(self, written, changes, maintained=maintained)
         if self.catalog is not was:
             before[id(self.catalog)] = before.get(id(was), was)
 
-    patch.setattr(group_commit, "behind_refusal", late)
+    patch.setattr(admission, "behind_refusal", late)
     patch.setattr(Gathering, "leave_views", leave_views)
 
 
@@ -63,13 +73,16 @@ def _left_alone(kind: str) -> Plant:
         leave = Gathering.leave_views
 
         def some(
-            self: Gathering, written: Collection[int], changes: Iterable[CatalogChange] = ()
+            self: Gathering,
+            written: Collection[int],
+            changes: Iterable[CatalogChange] = (),
+            *,
+            maintained: Collection[int] = (),
         ) -> None:
-            # Those of a transaction are a list.
-            alone = isinstance(written, tuple)
-            if alone is (kind == "alone"):
-                return
-            leave(self, written, changes)
+            # Those of a transaction are a list, those of a unit a set.
+            found = {tuple: "alone", list: "in a transaction"}.get(type(written), "in a unit")
+            if found != kind:
+                leave(self, written, changes, maintained=maintained)
 
         patch.setattr(Gathering, "leave_views", some)
 
@@ -99,7 +112,7 @@ def attached_unvalidated(patch: pytest.MonkeyPatch) -> None:
             return None
         return conflict_refusal(txn, writes, recent)
 
-    patch.setattr(group_commit, "conflict_refusal", refusal)
+    patch.setattr(admission, "conflict_refusal", refusal)
 
 
 def attached_before_its_rows(patch: pytest.MonkeyPatch) -> None:
@@ -129,18 +142,118 @@ def names_of_rows_as_read(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(group_commit, "_named_now", as_read)
 
 
+# --- lanes --------------------------------------------------------------------------------------
+
+
+def validated_once(patch: pytest.MonkeyPatch) -> None:
+    """Members that have lost meanwhile commit with their unit (N5)."""
+    patch.setattr(LaneGathering, "_losers", lambda *_: {})
+
+
+def deltas_without_their_members(patch: pytest.MonkeyPatch) -> None:
+    """A unit that has lost a validation leaves its deltas in the group (N5)."""
+    again = LaneGathering._try_again
+
+    def kept(self: LaneGathering, unit: LaneUnit, lost: dict[RequestId, Refused]) -> None:
+        again(self, unit, lost)
+        for view in unit.lane.views:
+            delta = (unit.deltas or {}).get(view.oid)
+            if delta is not None and lost:
+                self._add_delta(view, delta)
+
+    patch.setattr(LaneGathering, "_try_again", kept)
+
+
+def late_deltas_count(patch: pytest.MonkeyPatch) -> None:
+    """Deltas that nobody waits for are taken by who waits for others (N3)."""
+    answered = Lanes.answered
+
+    def any_answer(self: Lanes, message: ViewsMaintained) -> None:
+        if message.attempt not in self.waiting and self.waiting:
+            message = replace(message, attempt=next(iter(self.waiting)))
+        answered(self, message)
+
+    patch.setattr(Lanes, "answered", any_answer)
+
+
+def readers_of_the_view_are_not_first(patch: pytest.MonkeyPatch) -> None:
+    """A member that has read a view joins others that change it (N7)."""
+    patch.setattr(lane_gathering, "_has_read", lambda *_: False)
+
+
+def deltas_are_no_entries(patch: pytest.MonkeyPatch) -> None:
+    """Members behind a unit do not hear of its views' rows (V7)."""
+    patch.setattr(lane_gathering, "committed_writes", lambda *_: CommittedWrites())
+
+
+def names_of_stored_rows_as_maintained(patch: pytest.MonkeyPatch) -> None:
+    """A flush or compaction while a view is maintained has given its rows other names, by which
+    they are not deleted.
+    """
+    named, add = group_commit._named_now, LaneGathering._add_delta
+    deltas: list[object] = []
+
+    def noticed(self: LaneGathering, view: MaintainedView, delta: ViewDelta) -> None:
+        deltas.append(delta.batch.deletes)
+        add(self, view, delta)
+
+    def as_maintained(batch: WriteBatch, state: ShardState | None) -> WriteBatch:
+        now = named(batch, state)
+        if not any(batch.deletes is known for known in deltas):
+            return now
+        same = {source: rows for source, rows in now.deletes.items() if source in batch.deletes}
+        return replace(now, deletes=same)
+
+    patch.setattr(LaneGathering, "_add_delta", noticed)
+    patch.setattr(group_commit, "_named_now", as_maintained)
+
+
+def leases_over_lanes(patch: pytest.MonkeyPatch) -> None:
+    """A lease is granted over members whose views are being maintained (N2)."""
+    ahead = GroupCommit.writes_ahead
+
+    def without_lanes(self: GroupCommit, ticket: int) -> frozenset[int]:
+        waiting, ready = self.lanes.waiting, self.lanes.ready
+        self.lanes.waiting, self.lanes.ready = {}, []
+        found = ahead(self, ticket)
+        self.lanes.waiting, self.lanes.ready = waiting, ready
+        return found
+
+    patch.setattr(GroupCommit, "writes_ahead", without_lanes)
+
+
+def locks_over_lanes(patch: pytest.MonkeyPatch) -> None:
+    """A lock is granted over members whose views are being maintained (N2)."""
+    holders = GroupCommit.holders
+
+    def without_lanes(self: GroupCommit) -> Iterator[UnwrittenHolder]:
+        units = {unit.txn for unit in self.lanes.units()}
+        return (holder for holder in holders(self) if holder.txn not in units)
+
+    patch.setattr(GroupCommit, "holders", without_lanes)
+
+
 @pytest.mark.parametrize(
     ("plant", "weather"),
     [
         (behind_unnoticed, "calm"),
         (behind_unnoticed_in_the_group, "calm"),
         (behind_unrecorded, "crashes"),
-        (_left_alone("alone"), "calm"),
+        (_left_alone("alone"), "crashes"),
         (_left_alone("in a transaction"), "calm"),
+        (_left_alone("in a unit"), "calm"),
         (every_second_view_forgotten, "calm"),
         (attached_unvalidated, "calm"),
         (attached_before_its_rows, "calm"),
         (names_of_rows_as_read, "calm"),
+        (validated_once, "calm"),
+        (deltas_without_their_members, "calm"),
+        (late_deltas_count, "calm"),
+        (readers_of_the_view_are_not_first, "calm"),
+        (deltas_are_no_entries, "calm"),
+        (names_of_stored_rows_as_maintained, "calm"),
+        (leases_over_lanes, "calm"),
+        (locks_over_lanes, "locks"),
     ],
     ids=[
         "behind and a reader does not notice",
@@ -148,10 +261,19 @@ def names_of_rows_as_read(patch: pytest.MonkeyPatch) -> None:
         "behind and not recorded",
         "exact over inserts alone",
         "exact over transactions",
+        "exact over units that were given up",
         "exact over commits of one input",
         "attached unvalidated",
         "attached before its rows",
         "compaction between catch-up and attach",
+        "lanes validated once",
+        "deltas without their members",
+        "late deltas count",
+        "readers of a view behind others of their unit",
+        "members behind do not hear of deltas",
+        "compaction between maintenance and commit",
+        "leases over lanes",
+        "locks over lanes",
     ],
 )
 def test_planted_in_views(plant: Plant, weather: str, monkeypatch: pytest.MonkeyPatch) -> None:

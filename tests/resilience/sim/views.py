@@ -11,29 +11,32 @@ INVARIANTS
       it has read the inputs.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from coordinator.core.messages.catalog_changes import PutTable
 from coordinator.core.messages.identities import Isolation
 from sql.catalog.catalog import Table
 from sql.catalog.objects import StoredQuery
-from tests.resilience.history.events import Key, Operation
+from tests.resilience.history.events import Key, Operation, Read, Write
 from tests.resilience.sim.collections_and_registers import READS, WRITES
-from tests.resilience.sim.rows import COLUMNS
+from tests.resilience.sim.key_changes import insert_or_count_up
+from tests.resilience.sim.rows import COLUMNS, number_of, table_of
 from tests.resilience.sim.session import Session
 from tests.resilience.sim.workload import Draw, Plan, Usual, one_by_one, perform, told_of
 
-VIEW = "v0"
-INPUTS = ("r0", "s0")
-KEYS: Sequence[Key] = ("r0_1", "r0_2", "s0_3", "s0_4")
+VIEWS: Mapping[str, Sequence[str]] = {"v0": ("r0", "s0", "h0"), "v1": ("s1",)}
+"""By view, its inputs: two lanes."""
+KEYS: Sequence[Key] = ("r0_1", "r0_2", "s0_3", "s0_4", "h0_6", "s1_5")
+SHORT: Key = "h0_6"
+"""A register that is changed by key, too."""
 NAMES = tuple(column.name for column in COLUMNS)
 
 
 class Views(Usual):
     """See the module."""
 
-    tables = INPUTS
+    tables = tuple([name for inputs in VIEWS.values() for name in inputs])
     upkeep = 0.3
 
     def __init__(self, draw: Draw) -> None:
@@ -42,9 +45,11 @@ class Views(Usual):
 
     def plan(self) -> Plan:
         rng = self._draw.random
-        match rng.randrange(12):
+        match rng.randrange(14):
             case 0:
                 return self.read_all()
+            case 12 | 13:
+                return self._upsert()
             case 1 | 2 | 3:
                 return self._catch_up()
             case 4:
@@ -56,58 +61,90 @@ class Views(Usual):
 
     def first(self) -> Sequence[Plan]:
         """The view, over inputs without rows."""
-        return (self._make(), self._catch_up())
+        return (self._make(), *map(self._catch_up, VIEWS))
 
     def read_all(self) -> Plan:
-        return one_by_one([READS[key[0]](key) for key in KEYS])
+        return one_by_one([_read(key) for key in KEYS])
 
     def _write(self, keys: Sequence[Key]) -> Operation:
         key = self._draw.random.choice(keys)
-        return WRITES[key[0]](key, self._draw.values.next())
+        value = self._draw.values.next()
+        return Write(key, value) if key == SHORT else WRITES[key[0]](key, value)
+
+    def _upsert(self) -> Plan:
+        """By key, if that can be had."""
+        write = Write(SHORT, self._draw.values.next())
+        made = insert_or_count_up(number_of(SHORT), write.value)
+
+        async def body(session: Session) -> tuple[Operation, ...]:
+            if not session.change(SHORT, made):
+                return (await perform(session, write),)
+            session.promised_rows = 1
+            return (write,)
+
+        return Plan((write,), body, alone=self._draw.random.random() < 0.7)
 
     def _make(self) -> Plan:
         async def body(session: Session) -> tuple[Operation, ...]:
-            view = await session.new_table(VIEW)
-            query = _query([session.table(name) for name in INPUTS])
-            await session.define(PutTable(replace(view, query=query)))
+            for name, inputs in VIEWS.items():
+                view = await session.new_table(name)
+                query = _query([session.table(one) for one in inputs])
+                await session.define(PutTable(replace(view, query=query)))
             return ()
 
         return Plan((), body)
 
-    def _catch_up(self) -> Plan:
+    def _catch_up(self, name: str | None = None) -> Plan:
         """It shows nothing to the judges: it writes, but no key, and to them would be a reader, who
         comes behind all writers of its timestamp.
         """
+        view = name or self._draw.random.choice([*VIEWS])
 
         async def body(session: Session) -> tuple[Operation, ...]:
-            await session.attach(VIEW, INPUTS, KEYS)
+            await session.attach(view, VIEWS[view], _keys_of(view))
             return ()
 
         return Plan((), body)
 
     def _compare(self) -> Plan:
-        asked = tuple([READS[key[0]](key) for key in KEYS])
+        view = self._draw.random.choice([*VIEWS])
+        keys = _keys_of(view)
+        asked = tuple(map(_read, keys))
 
         async def body(session: Session) -> tuple[Operation, ...]:
-            shown = await session.through_view(VIEW, *KEYS)
-            await session.compare_past(VIEW, KEYS)
+            shown = await session.through_view(view, *keys)
+            await session.compare_past(view, keys)
             return tuple(told_of(session, *pair) for pair in zip(asked, shown, strict=True))
 
         return Plan(asked, body, self._level, refusals=("72000",))
 
     def _through(self) -> Plan:
         rng = self._draw.random
-        keys = rng.sample(KEYS, rng.randint(1, 3))
-        asked = [READS[key[0]](key) for key in keys]
+        view = rng.choice(("v0", "v0", "v1"))
+        known = _keys_of(view)
+        keys = rng.sample(known, min(rng.randint(1, 3), len(known)))
         write = self._write([key for key in KEYS if key not in keys])
+        if rng.random() < 0.4:
+            # Two who do so crosswise must not both commit on what they have read.
+            one, other = rng.sample(("r0_1", "r0_2"), 2)
+            view, keys, write = "v0", [one], self._write([other])
+        asked = [_read(key) for key in keys]
 
         async def body(session: Session) -> tuple[Operation, ...]:
-            shown = await session.through_view(VIEW, *keys)
+            shown = await session.through_view(view, *keys)
             told = [told_of(session, *pair) for pair in zip(asked, shown, strict=True)]
             await session.think()
             return (*told, await perform(session, write))
 
         return Plan((*asked, write), body, self._level)
+
+
+def _read(key: Key) -> Operation:
+    return Read(key) if key == SHORT else READS[key[0]](key)
+
+
+def _keys_of(view: str) -> Sequence[Key]:
+    return [key for key in KEYS if table_of(key) in VIEWS[view]]
 
 
 def _query(inputs: Sequence[Table]) -> StoredQuery:

@@ -35,6 +35,7 @@ from tests.resilience.sim.odds import CALM, Odds, draw_settings
 from tests.resilience.sim.rows import Reader
 from tests.resilience.sim.server import Server, WallClock, is_bug
 from tests.resilience.sim.upstream import ScriptedUpstream
+from tests.resilience.sim.view_maintenance import ViewMaintenance
 
 T = TypeVar("T")
 
@@ -88,6 +89,7 @@ class Tally:
     accepted: int = 0
     attached: int = 0
     read_stored: int = 0
+    followed: int = 0
 
 
 class World:
@@ -144,6 +146,7 @@ class World:
             self.settings,
             self.found,
             jump_max_us=self.stormy.clock_jump_max_us,
+            maintain=ViewMaintenance(self).maintain,
             sources=self._sources,
         )
         self.servers.append(server)

@@ -22,7 +22,7 @@ from typing import Final, TypeVar
 
 from compute.duckdb.executor import LocalExecutor
 from compute.duckdb.places import Place, PlaceKind
-from coordinator.core import group_commit
+from coordinator.core import admission
 from coordinator.main import main
 from coordinator.memory_account import Holding, MemoryAccount, MemoryOwner
 from coordinator.server.watchdog import LoopStalls, Watchdog
@@ -141,7 +141,7 @@ def _place_kept() -> None:
 
 def _reads_not_validated() -> None:
     """Commits are not refused for what others have changed."""
-    group_commit.conflict_refusal = lambda *_, **__: None  # type: ignore[assignment]
+    admission.conflict_refusal = lambda *_, **__: None  # type: ignore[assignment]
 
 
 PLANTS: Final[Mapping[str, Callable[[], None]]] = {

@@ -34,6 +34,33 @@ def test_up_to_ends_with_a_tag(dsn: str, table: psycopg.Connection) -> None:
         assert connection.execute(later.encode()).fetchall()[-1][1] is True
 
 
+@pytest.mark.parametrize(
+    ("options", "sqlstate", "place"),
+    [
+        ("UP TO 5", "22023", "5"),
+        ("AS OF now() UP TO now()", "22023", "now()"),
+        ("UP TO NULL", "22023", "NULL"),
+        ("UP TO -1", "22023", "-1"),
+        ("UP TO 'abc'", "22007", "'abc'"),
+        ("UP TO 99999999999999999999", "42804", "99999999999999999999"),
+        ("AS OF 5", "72000", None),
+        ("AS OF NULL", "22023", None),
+        ("AS OF now() + interval '1 day'", "22023", None),
+        ("AS OF a", "42703", "a"),
+        ("AS OF AT LEAST UP TO now()", "42601", "UP TO now()"),
+    ],
+)
+def test_wrong_times_are_refused(
+    table: psycopg.Connection, options: str, sqlstate: str, place: str | None
+) -> None:
+    statement = f"SUBSCRIBE t {options}"
+    with pytest.raises(psycopg.Error) as caught:
+        table.execute(statement.encode())
+    assert caught.value.sqlstate == sqlstate
+    expected = None if place is None else str(statement.rindex(place) + 1)
+    assert caught.value.diag.statement_position == expected
+
+
 def test_cancel_ends_it_and_its_hold(dsn: str, table: psycopg.Connection) -> None:
     with told(dsn, "SUBSCRIBE t") as (_, rows):
         until(lambda: subscriptions(table) == 1)

@@ -1,6 +1,7 @@
 """Clients that follow and do what no driver does: garbage, half-closed sockets, no reading."""
 
 import struct
+import threading
 from collections.abc import Iterator
 
 import psycopg
@@ -101,6 +102,26 @@ def test_who_reads_nothing_is_ended_in_time() -> None:
             until(lambda: subscriptions(connection) == 0)
             held = connection.execute("select kind from meridian.read_holds").fetchall()
             assert ("subscription",) not in held
+
+
+def test_a_snapshot_that_is_not_read_is_held(table: psycopg.Connection, dsn: str) -> None:
+    """Commits to other tables, of which it need not hear, move it only behind its snapshot."""
+    table.execute("create table if not exists other (a int)")
+    table.execute("create table if not exists wide (b text)")
+    table.execute("insert into wide select repeat('x', 1000) from generate_series(1, 50000) g")
+    with WireClient(dsn) as client:
+        client.send(Query("SUBSCRIBE wide"))
+        client.answers(0, count=1)
+        for _ in range(20):
+            table.execute("insert into other values (1)")
+            threading.Event().wait(0.01)  # longer than between two looks at all who sleep
+        held = "select s.position = s.as_of, h.ts = s.as_of from meridian.subscriptions s"
+        found = table.execute(
+            f"{held} join meridian.read_holds h on h.kind = 'subscription'".encode()
+        ).fetchall()
+    assert found == [(True, True)]
+    until(lambda: subscriptions(table) == 0)
+    table.execute("drop table wide, other")
 
 
 def test_copy_in_binary(dsn: str, table: psycopg.Connection) -> None:

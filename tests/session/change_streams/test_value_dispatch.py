@@ -166,6 +166,67 @@ def test_a_commit_wakes_those_whose_value_it_has(woken: list[SubscriptionId], ke
             cancel(connection)
 
 
+VALUES = (
+    "k = 1",
+    "1 = k",
+    "k = 1.0",
+    "k = 1::int8",
+    "k = ANY ('{1, 2}')",
+    "k IN (1, 2) AND d = '2020-01-01'",
+    "k = 1 OR k = 2",
+    "(k, d) = (1, '2020-01-01')",
+    "k IS NOT DISTINCT FROM 1",
+    "k BETWEEN 1 AND 1",
+    "k::text = '1'",
+    "d = '2020-01-01'",
+    "at = '2020-01-01 01:00+01'",
+    "n = 1.5",
+    "n = 1.500",
+    "u = '00000000-0000-0000-0000-000000000001'",
+    "b = '\\x01'",
+    "f = 1.5",
+    "f = '-0'::float8 + 1.5",
+    "e = 'x'",
+    "e = 'x'::varchar",
+    "e::varchar(1) = 'x'",
+    "c = 'y'",
+    "c = 'y  '",
+    "upper(e) = 'X'",
+    "o",
+    "o = true",
+)
+
+
+def test_a_value_is_known_whatever_its_type_and_spelling(dsn: str) -> None:
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute("drop table if exists t cascade")
+        connection.execute(
+            "create table t (k int primary key, d date, at timestamptz, n numeric(10,2), u uuid,"
+            " b bytea, f float8, e text, c char(3), o bool, v text)"
+        )
+        connection.execute(
+            "insert into t values (1, '2020-01-01', '2020-01-01 00:00+00', 1.5,"
+            " '00000000-0000-0000-0000-000000000001', '\\x01', 1.5, 'x', 'y', true, 'a')"
+        )
+        with ExitStack() as followers:
+            found = {
+                condition: followers.enter_context(
+                    told(dsn, f"SUBSCRIBE (SELECT v FROM t WHERE {condition})")
+                )[1]
+                for condition in VALUES
+            }
+            until(lambda: all(len(rows) == 1 for rows in found.values()))
+            connection.execute("update t set v = 'b'")
+            connection.execute("update t set v = 'c' where k = 1")
+            connection.execute("delete from t where e = 'x'")
+            until(lambda: all(len(rows) >= 6 for rows in found.values()))
+            cancel(connection)
+        changes = [(1, "a"), (-1, "a"), (1, "b"), (-1, "b"), (1, "c"), (-1, "c")]
+        for condition, rows in found.items():
+            assert [row[1:] for row in rows[:-1]] == changes, condition
+        connection.execute("drop table t")
+
+
 def _has(rows: list[Row], count: int) -> bool:
     return len(rows) >= count
 

@@ -4,12 +4,16 @@ The model knows each row with its birth, death and values, by id; what is read i
 places that a Change names, and vacuum has deleted what it may.
 """
 
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
 import pyarrow as pa
 import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from pyroaring import BitMap64
 
+from storage import changes as changes_module
 from storage.batch import WriteBatch
 from storage.changes import (
     Change,
@@ -19,6 +23,8 @@ from storage.changes import (
     split_places,
     view_of_places,
 )
+from storage.live_files import FileMap
+from storage.shard import Version
 from storage.types import Timestamp
 from tests.unit.storage.delta.changed_model import ChangedModel, Rows, play
 from tests.unit.storage.delta.model import SCHEMA, SHARD, STEP
@@ -273,3 +279,64 @@ def test_many_changes_are_read_as_one_view() -> None:
     again = view_of_places(SHARD, model.schema, [place for one in found for place in one.came])
     fewer = view_of_places(SHARD, model.schema, [place for one in found[1:] for place in one.came])
     assert view.base_key == again.base_key != fewer.base_key
+
+
+# --- planted -------------------------------------------------------------------------------------
+
+
+def _lost_at_the_border_of_a_cut(patch: pytest.MonkeyPatch) -> None:
+    version_cut = changes_module._version_cut
+    patch.setattr(changes_module, "_version_cut", lambda version: version_cut(version) - 1)
+
+
+def _twice_after_a_flush(patch: pytest.MonkeyPatch) -> None:
+    of_version = changes_module._changes_of_version
+
+    def twice(before: FileMap, version: Version, *range_: Timestamp) -> Iterator[Change]:
+        for change in of_version(before, version, *range_):
+            yield change
+            if change.ts == version.cut:
+                yield change
+
+    patch.setattr(changes_module, "_changes_of_version", twice)
+
+
+def _wrong_names_after_a_compaction(patch: pytest.MonkeyPatch) -> None:
+    """Rows that a version deletes are looked for in the files that it has, not those before."""
+    of_version = changes_module._changes_of_version
+
+    def later(_: FileMap, version: Version, *range_: Timestamp) -> Iterator[Change]:
+        return of_version(version.files, version, *range_)
+
+    patch.setattr(changes_module, "_changes_of_version", later)
+
+
+def _netted_between_commits(patch: pytest.MonkeyPatch) -> None:
+    """All changes of a version have the timestamp of its cut."""
+    of_version = changes_module._changes_of_version
+
+    def at_the_cut(before: FileMap, version: Version, *range_: Timestamp) -> Iterator[Change]:
+        for change in of_version(before, version, *range_):
+            yield replace(change, ts=version.cut)
+
+    patch.setattr(changes_module, "_changes_of_version", at_the_cut)
+
+
+@pytest.mark.parametrize(
+    "plant",
+    [
+        _lost_at_the_border_of_a_cut,
+        _twice_after_a_flush,
+        _wrong_names_after_a_compaction,
+        _netted_between_commits,
+    ],
+)
+def test_planted_in_the_changes_of_a_shard(
+    plant: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = altered_model()
+    play(model, [("flush", 0), ("commit", 1, (), [4], 0)])
+    model.check_changes()
+    plant(monkeypatch)
+    with pytest.raises(AssertionError):
+        model.check_changes()

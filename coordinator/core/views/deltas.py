@@ -1,0 +1,123 @@
+"""What passes between a lane and who maintains its views: programs, rows that change, deltas.
+
+    MaintainViews: views with programs, inputs as they were and their changes ─▶ driver
+    ViewsMaintained: for each view what goes and comes, or nothing: it was given up ─▶ core
+
+Values only. To the core a program is opaque: whoever runs it has made it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+from sql.catalog.catalog import Catalog, Table
+from sql.catalog.objects import ExactView
+from storage.batch import ShardView, WriteBatch
+from storage.known_rows import OldRows
+
+ViewProgram: TypeAlias = object
+"""How the rows of a view follow from changes of its inputs."""
+
+ViewPrograms: TypeAlias = Mapping[tuple[int, int], ViewProgram]
+"""By oid and `computed_at` of exact views; each change of an input leaves others behind."""
+
+
+@dataclass(frozen=True, slots=True)
+class PutViewProgram:
+    """How a view is maintained as long as it is exact by what was computed at a timestamp. No
+    reply.
+    """
+
+    oid: int
+    computed_at: int
+    program: ViewProgram
+
+
+@dataclass(frozen=True, slots=True)
+class MaintainedView:
+    """An exact view that has a program. `exact`: its interval; another one is another view."""
+
+    table: Table
+    exact: ExactView
+    program: ViewProgram
+
+    @property
+    def oid(self) -> int:
+        """The view's."""
+        return self.table.oid
+
+
+@dataclass(frozen=True, slots=True)
+class InputRows:
+    """A table that views read: before a unit, after it, and what the unit changes. Deletes name
+    rows as `before` does.
+    """
+
+    table: Table
+    before: ShardView
+    after: ShardView
+    changes: WriteBatch
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether rows came or went."""
+        rows = self.changes.inserts
+        return bool(self.changes.deletes) or (rows is not None and rows.num_rows > 0)
+
+
+@dataclass(frozen=True, slots=True)
+class ViewRows:
+    """A view to maintain, and its stored rows, which are those of its query before the unit."""
+
+    view: MaintainedView
+    stored: ShardView
+
+
+@dataclass(frozen=True, slots=True)
+class ViewDelta:
+    """What becomes of a view's stored rows. `old`: the values of those that go, for the validation
+    of who has read them.
+    """
+
+    batch: WriteBatch
+    old: tuple[OldRows, ...] = ()
+
+
+SAME_ROWS: Final = ViewDelta(WriteBatch())
+
+
+@dataclass(frozen=True, slots=True)
+class MaintainViews:
+    """Compute the deltas of views for one unit of a lane. Ends in ViewsMaintained.
+
+    `inputs`: by oid, all tables that the views read. `attempt`: names this request. `budget_us`:
+    after this time nobody waits for the answer any more.
+    """
+
+    attempt: int
+    catalog: Catalog
+    views: tuple[ViewRows, ...]
+    inputs: Mapping[int, InputRows]
+    budget_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class ViewsMaintained:
+    """Ends MaintainViews: the deltas by view; a view that is not among them was given up."""
+
+    attempt: int
+    deltas: Mapping[int, ViewDelta] = field(default_factory=dict[int, ViewDelta])
+
+
+@dataclass(slots=True)
+class ViewCounts:
+    """Of one view, since the server's start; for observation."""
+
+    commits: int = 0
+    """Units whose changes it has followed in their commits."""
+    rows: int = 0
+    """Stored rows that came or went with them."""
+    fell_behind: int = 0
+    """Commits that have left it behind although it has a program."""
+    last_us: int = 0
+    """How long the last maintenance took."""

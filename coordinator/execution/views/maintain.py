@@ -1,0 +1,182 @@
+"""Maintain views in the commits that change their inputs: run the programs for one unit of a lane.
+
+    MaintainViews ─▶ cheapest view first ─▶ compute/maintenance.py ─▶ rows that go and come ─▶ delta
+                     └ time is up, an error: the others are given up ─▶ ViewsMaintained
+
+INVARIANTS
+  I1  it always answers, and in time: an error or a slow view costs this view's exactness alone, and
+      never a commit (V3 of `coordinator/core/views`).
+  I2  plans run in process or on the local engine, beside the queries of sessions. Where neither can
+      run one, the view is given up.
+  I3  a delta has what the view's table may store. Where a value does not fit, REFRESH fails, and
+      the view is given up.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Mapping
+from time import perf_counter
+from typing import Final
+
+import pyarrow as pa
+
+from compute.duckdb.support import local_support
+from compute.executor import EngineUnavailable, Executor, Run
+from compute.maintenance import (
+    InputChange,
+    StoredRowsDiffer,
+    TooManyChanges,
+    ViewChange,
+    maintain_view,
+    rows_in_memory,
+)
+from compute.reference.support import RowsAllowed
+from coordinator.core.views.deltas import (
+    InputRows,
+    MaintainViews,
+    ViewDelta,
+    ViewRows,
+    ViewsMaintained,
+)
+from coordinator.execution.context import Services
+from coordinator.execution.dml.last_year import LastYear
+from coordinator.execution.dml.row_sink import stored_schema
+from coordinator.streams import closing_batches
+from sql.catalog.catalog import Table
+from sql.errors import SqlError
+from sql.incremental.program import STORED_ROWS, MaintenanceProgram, step_scan
+from sql.plan.nodes import Plan, RelationId
+from storage.batch import ShardView, WriteBatch
+from storage.known_rows import KnownRows, OldRows
+from storage.row_schema import conform_to_schema
+from storage.shard_view import selected_rows
+
+log = logging.getLogger("meridian.views")
+
+DELTA_ROWS_MAX: Final = 10_000
+"""Rows that a step may make, and that may go or come. Larger: more memory, and longer commits."""
+
+SHARE_OF_BUDGET: Final = 0.8
+"""Of the time that a unit waits: what was computed by then is still taken along."""
+
+
+class ViewMaintenance:
+    """See the module."""
+
+    def __init__(self, services: Services, local: Executor | None = None) -> None:
+        """`local`: the engine, if it is not the server's local one."""
+        self._services = services
+        self._given = local
+        self._scans: dict[int, tuple[MaintenanceProgram, Plan]] = {}
+        """By view, what reads its stored rows; held, for engines know plans by identity."""
+
+    async def maintain(self, effect: MaintainViews) -> ViewsMaintained:
+        """The deltas of the views that could be had in time (I1)."""
+        deltas: dict[int, ViewDelta] = {}
+        known = self._services.catch_up.upkeep_of
+        try:
+            async with asyncio.timeout(SHARE_OF_BUDGET * effect.budget_us / 1_000_000):
+                for rows in sorted(effect.views, key=lambda one: known(one.view.oid).last_s):
+                    began = perf_counter()
+                    delta = await self._delta(effect, rows)
+                    if delta is not None:
+                        deltas[rows.view.oid] = delta
+                        known(rows.view.oid).last_s = perf_counter() - began
+                        known(rows.view.oid).maintained += 1
+        except TimeoutError:
+            for rows in effect.views:
+                if rows.view.oid not in deltas:
+                    known(rows.view.oid).give_up("it took too long")
+        return ViewsMaintained(effect.attempt, deltas)
+
+    async def _delta(self, effect: MaintainViews, rows: ViewRows) -> ViewDelta | None:
+        """What becomes of one view; None: it is given up."""
+        program = rows.view.program
+        assert isinstance(program, MaintenanceProgram), "nobody else has made it"
+        inputs = {
+            RelationId(one.table.shard): _change(one)
+            for oid, one in effect.inputs.items()
+            if oid in rows.view.exact.inputs
+        }
+        try:
+            change = await maintain_view(
+                program, inputs, rows.stored, self._run, rows_max=DELTA_ROWS_MAX
+            )
+            return await self._stored(rows, program, change)
+        except SqlError as error:
+            reason = f"{error.sqlstate}: {error}"
+        except (EngineUnavailable, StoredRowsDiffer, TooManyChanges) as error:
+            reason = f"{type(error).__name__}: {error}"
+        except Exception as error:
+            # A task boundary: the driver would end with it.
+            log.exception("the maintenance of a materialized view has failed")
+            reason = f"XX000: {type(error).__name__}"
+        self._services.catch_up.upkeep_of(rows.view.oid).give_up(reason)
+        return None
+
+    async def _stored(
+        self, rows: ViewRows, program: MaintenanceProgram, change: ViewChange
+    ) -> ViewDelta:
+        """A change as rows of the view's shard (I3)."""
+        table = rows.view.table
+        schema = stored_schema(table)
+        made = [pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in change.came]
+        last_year = LastYear(table)
+        for batch in made:
+            last_year.check(batch)
+        came = pa.Table.from_batches(made, schema=schema) if made else None
+        if not change.gone:
+            return ViewDelta(WriteBatch(came))
+        went = await self._values(rows, program, table, change)
+        known = OldRows(change.gone, KnownRows.of(went))
+        return ViewDelta(WriteBatch(came, deletes=change.gone), (known,))
+
+    async def _values(
+        self, rows: ViewRows, program: MaintenanceProgram, table: Table, change: ViewChange
+    ) -> pa.Table:
+        """The values of the rows that go, in any order."""
+        held = self._scans.get(table.oid)
+        if held is None or held[0] is not program:
+            held = self._scans[table.oid] = program, step_scan(STORED_ROWS, program.columns)
+        view = selected_rows(rows.stored, change.gone)
+        schema = stored_schema(table)
+        batches = [
+            pa.RecordBatch.from_arrays(batch.columns, schema=schema)
+            async for batch in self._run(held[1], {STORED_ROWS: view})
+        ]
+        return pa.Table.from_batches(batches, schema=schema)
+
+    async def _run(
+        self, plan: Plan, views: Mapping[RelationId, ShardView]
+    ) -> AsyncIterator[pa.RecordBatch]:
+        """I2."""
+        run, services = Run(plan, views, is_check=True), self._services
+        few = RowsAllowed(services.limits.auto_rows_max)
+        if services.in_process.refusal(plan, views, few) is None:
+            for batch in services.in_process.evaluate(run).to_batches():
+                yield batch
+            return
+        engine = self._engine(plan)
+        async with closing_batches(engine.run(run)) as batches:
+            async for batch in batches:
+                yield batch
+
+    def _engine(self, plan: Plan) -> Executor:
+        if self._given is not None:
+            return self._given
+        local = self._services.local
+        if local is None:
+            raise EngineUnavailable("this server has no local engine")
+        refused = local_support(plan, ()).refusal
+        if refused is not None:
+            raise EngineUnavailable(refused)
+        return local
+
+
+def _change(rows: InputRows) -> InputChange:
+    """The sides of an input."""
+    name, came = RelationId(rows.table.shard), rows.changes.inserts
+    schema = rows.before.schema
+    arrived = schema.empty_table() if came is None else conform_to_schema(came, schema)
+    went = selected_rows(rows.before, rows.changes.deletes)
+    return InputChange(rows.before, rows.after, rows_in_memory(name, arrived), went)

@@ -1,0 +1,95 @@
+"""Who looks at both sides while they are written to and struck (W1, W2)."""
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import psycopg
+
+from tests.resilience.upstream.writers import ACCOUNTS, TOTAL, Marks
+from tests.support.servers import Meridian
+
+READ = """
+    SELECT (SELECT sum(balance) FROM shop.accounts), (SELECT count(*) FROM shop.accounts),
+           (SELECT count(*) FROM shop.counts c
+             WHERE c.n <> (SELECT max(n) FROM shop.ticks t WHERE t.writer = c.writer)),
+           (SELECT array_agg(writer ORDER BY writer) FROM shop.counts),
+           (SELECT array_agg(n ORDER BY writer) FROM shop.counts), meridian.query_timestamp()
+"""
+_ACKNOWLEDGED = (
+    "SELECT max(confirmed_flush_lsn - '0/0')::int8 FROM pg_replication_slots "
+    "WHERE database = current_database() AND NOT temporary"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A strict read."""
+
+    total: int
+    accounts: int
+    torn: int
+    counts: dict[int, int]
+    ts: int
+
+
+def read(connection: psycopg.Connection, as_of: int | None = None) -> Seen:
+    """A strict read of the fed tables, or one of what they were."""
+    text = READ if as_of is None else f"{READ} AS OF {as_of}"
+    row = connection.execute(text.encode()).fetchone()
+    assert row is not None
+    total, accounts, torn, writers, numbers, ts = row
+    return Seen(total, accounts, torn, dict(zip(writers or (), numbers or (), strict=True)), ts)
+
+
+class Watcher(threading.Thread):
+    """First the slot, then a strict read, over and over; what it finds is in `findings`."""
+
+    def __init__(
+        self, upstream: str, server: Meridian, marks: Marks, ended: threading.Event
+    ) -> None:
+        super().__init__(daemon=True)
+        self._upstream = upstream
+        self._server = server
+        self._marks = marks
+        self._ended = ended
+        self.looks = 0
+        self.seen: list[Seen] = []
+        self.findings: list[str] = []
+
+    def run(self) -> None:
+        while not self._ended.is_set():
+            try:
+                with (
+                    psycopg.connect(self._upstream, autocommit=True) as upstream,
+                    psycopg.connect(self._server.dsn, autocommit=True) as here,
+                ):
+                    while not self._ended.is_set():
+                        self.findings += self._look(upstream, here)
+            except psycopg.OperationalError:
+                self._ended.wait(0.05)
+            except psycopg.Error as error:
+                self.findings.append(f"{error.sqlstate} {error}")
+                return
+
+    def _look(self, upstream: psycopg.Connection, here: psycopg.Connection) -> Sequence[str]:
+        row = upstream.execute(_ACKNOWLEDGED).fetchone()
+        assert row is not None
+        known = self._marks.acknowledged(row[0] or 0)
+        seen = read(here)
+        self.looks += 1
+        self.seen.append(seen)
+        return judge(seen, known)
+
+
+def judge(seen: Seen, known: dict[int, int]) -> Sequence[str]:
+    """What a strict read must not show, when so much was acknowledged before it began."""
+    found = []
+    if (seen.total, seen.accounts) != (TOTAL, ACCOUNTS) or seen.torn:
+        found.append(f"torn: {seen}")
+    found += [
+        f"acknowledged ahead: writer {writer} at {n}, read {seen.counts.get(writer, 0)}"
+        for writer, n in known.items()
+        if seen.counts.get(writer, 0) < n
+    ]
+    return found

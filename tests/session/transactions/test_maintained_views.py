@@ -1,0 +1,254 @@
+"""Materialized views that commits maintain: the change and the view's rows are one commit.
+
+A view that cannot be maintained in time is left behind with the commit, which goes on.
+"""
+
+import asyncio
+
+import pytest
+from psycopg import errors
+
+from coordinator.core.settings import CoreSettings
+from coordinator.core.views.deltas import MaintainViews, ViewsMaintained
+from storage.memory import MemoryObjectStore, MemoryStash
+from tests.session.transactions.test_followed_views import STATE, play, setup, ways
+from tests.session.transactions.test_isolation import refused, value
+from tests.support.connections import all_rows, connected, on_a_loop
+from tests.support.stack import Stack, running
+
+PATIENT = CoreSettings(view_budget_us=20_000_000)
+"""The machine of tests is slow now and then."""
+
+ALL = "select * from m order by g"
+KEPT = (2, 30, 1)
+GONE = "delete from t where id = 3"
+
+
+def stopped(stack: Stack) -> Stack:
+    """Nothing attaches a view that has fallen behind."""
+    stack.server.stop_catch_up()
+    return stack
+
+
+@pytest.mark.parametrize(
+    ("change", "rows"),
+    [
+        ("insert into t values (4, 2, 5)", [(1, 30, 2), (2, 35, 2)]),
+        ("insert into t values (4, 3, 5)", [(1, 30, 2), (2, 30, 1), (3, 5, 1)]),
+        ("update t set v = v + 1 where id = 1", [(1, 31, 2), (2, 30, 1)]),
+        ("update t set g = 2 where g = 1", [(2, 60, 3)]),
+        ("update t set id = id + 10", [(1, 30, 2), (2, 30, 1)]),
+        ("delete from t where id = 3", [(1, 30, 2)]),
+        ("delete from t", []),
+        ("truncate t", []),
+        ("insert into t select 10 + i, 1, i from generate_series(1, 9) i", [(1, 75, 11), KEPT]),
+        ("insert into t values (1, 1, 7) on conflict (id) do update set v = 0", [(1, 20, 2), KEPT]),
+        ("delete from t where id = 99", [(1, 30, 2), (2, 30, 1)]),
+        ("insert into t values (4, null, null)", [(1, 30, 2), (2, 30, 1), (None, None, 1)]),
+        (f"begin; insert into t values (4, 2, 5); {GONE}; commit", [(1, 30, 2), (2, 5, 1)]),
+    ],
+)  # fmt: skip
+@on_a_loop
+async def test_a_change_and_the_view_are_one_commit(
+    change: str, rows: list[tuple[int, int, int]]
+) -> None:
+    async with running(core=PATIENT, maintained=True) as stack, connected(stack, 2) as (one, other):
+        stopped(stack)
+        await setup(one)
+        await play(one, *change.split("; "))
+        assert await value(one, STATE.format("m")) == "exact"
+        assert await ways(other, ALL) == ["stored rows of m"]
+        await play(other, "set view_reads = stored")
+        assert await all_rows(other, ALL) == rows
+        query = "select g, sum(v) as s, count(*) as n from t group by g order by g"
+        assert await all_rows(other, query) == rows
+
+
+@on_a_loop
+async def test_the_past_of_a_maintained_view() -> None:
+    async with running(core=PATIENT, maintained=True) as stack, connected(stack, 1) as (one,):
+        stopped(stack)
+        await setup(one)
+        at = []
+        for number in range(10, 20):
+            await play(one, f"insert into t values ({number}, 1, 1)")
+            at.append(await value(one, "select meridian.last_commit_timestamp()"))
+        await play(one, "set view_reads = stored")
+        found = [await value(one, f"select n from m where g = 1 as of {ts}") for ts in at]
+        assert found == [*range(3, 13)]
+
+
+@on_a_loop
+async def test_many_clients_that_change_one_group_all_commit() -> None:
+    clients, each = 64, 3
+    async with running(core=PATIENT, maintained=True) as stack, connected(stack, clients) as all_of:
+        stopped(stack)
+        await setup(all_of[0])
+
+        async def change(number: int) -> None:
+            for turn in range(each):
+                await play(
+                    all_of[number], f"insert into t values ({100 + number * each + turn}, 1, 1)"
+                )
+
+        async with asyncio.TaskGroup() as group:
+            for number in range(clients):
+                group.create_task(change(number))
+        await play(all_of[0], "set view_reads = stored")
+        assert await all_rows(all_of[1], "select s, n from m where g = 1") == [
+            (30 + clients * each, 2 + clients * each)
+        ]
+        counts = stack.driver.core.view_counts
+        assert all(one.fell_behind == 0 for one in counts.values())
+        assert sum(one.commits for one in counts.values()) < clients * each
+
+
+@on_a_loop
+async def test_who_has_read_a_group_loses_only_if_that_group_has_changed() -> None:
+    async with running(core=PATIENT, maintained=True) as stack, connected(stack, 2) as (one, other):
+        stopped(stack)
+        await setup(one)
+        await play(one, "create table result (n int)")
+        for group, lost in ((1, True), (2, False)):
+            await play(one, "begin")
+            count = await value(one, "select n from m where g = 1")
+            await play(other, f"insert into t values ({50 + group}, {group}, 1)")
+            await play(one, f"insert into result values ({count})")
+            if lost:
+                await refused(one, "commit", errors.SerializationFailure)
+            else:
+                await play(one, "commit")
+
+
+@on_a_loop
+async def test_who_reads_a_view_and_writes_its_input_commits_beside_others() -> None:
+    async with running(core=PATIENT, maintained=True) as stack, connected(stack, 2) as (one, other):
+        stopped(stack)
+        await setup(one)
+        for number in range(60, 64):
+            await play(one, "begin")
+            count = await value(one, "select n from m where g = 1")
+            await play(one, f"insert into t values ({number}, 1, {count})", "commit")
+            await play(other, f"insert into t values ({number + 10}, 2, 1)")
+            assert await value(one, STATE.format("m")) == "exact"
+        assert await value(one, "select n from m where g = 1") == 6
+
+
+@on_a_loop
+async def test_an_error_of_the_query_leaves_the_view_behind_and_no_writer() -> None:
+    async with running(core=PATIENT, maintained=True) as stack, connected(stack, 1) as (one,):
+        stopped(stack)
+        await play(
+            one,
+            "create table t (id int primary key, v int)",
+            "insert into t values (1, 1)",
+            "create materialized view m with (refresh = 'on commit') as"
+            " select id, 10 / v as q from t",
+            "insert into t values (2, 5)",
+        )
+        assert await value(one, STATE.format("m")) == "exact"
+        await play(one, "insert into t values (3, 0)")
+        assert await value(one, STATE.format("m")) == "behind"
+        await refused(one, "table m", errors.DivisionByZero)
+        await play(one, "delete from t where v = 0")
+        assert await all_rows(one, "select * from m order by id") == [(1, 10), (2, 2)]
+
+
+@on_a_loop
+async def test_a_slow_view_is_left_behind_and_what_comes_late_counts_for_nothing() -> None:
+    late = asyncio.Event()
+    core = CoreSettings(view_budget_us=1)
+    async with running(core=core, maintained=True) as stack, connected(stack, 1) as (one,):
+        stopped(stack)
+        await setup(one)
+        maintain = stack.driver.maintain_views
+
+        async def slowly(effect: MaintainViews) -> ViewsMaintained:
+            await late.wait()
+            return await maintain(effect)
+
+        stack.driver.maintain_views = slowly
+        await play(one, "insert into t values (4, 2, 5)")
+        assert await value(one, STATE.format("m")) == "behind"
+        late.set()
+        assert await all_rows(one, ALL) == [(1, 30, 2), (2, 35, 2)]
+
+
+@on_a_loop
+async def test_writes_of_other_tables_pass_a_lane() -> None:
+    go_on = asyncio.Event()
+    async with running(core=PATIENT, maintained=True) as stack, connected(stack, 3) as (a, b, c):
+        stopped(stack)
+        await setup(a)
+        await play(a, "create table other (v int)")
+        maintain = stack.driver.maintain_views
+
+        async def held(effect: MaintainViews) -> ViewsMaintained:
+            await go_on.wait()
+            return await maintain(effect)
+
+        stack.driver.maintain_views = held
+        async with asyncio.TaskGroup() as group:
+            writing = group.create_task(play(b, "insert into t values (4, 2, 5)"))
+            await play(c, "insert into other values (1)", "update other set v = 2")
+            assert await value(a, "select count(*) from t") == 3
+            assert await value(a, "select sum(s) from m") == 60
+            assert not writing.done()
+            go_on.set()
+        assert await value(a, STATE.format("m")) == "exact"
+        assert await value(a, "select sum(s) from m") == 65
+
+
+@on_a_loop
+async def test_many_rows_leave_the_view_behind_at_once() -> None:
+    core = CoreSettings(view_budget_us=20_000_000, view_delta_rows_max=5)
+    async with running(core=core, maintained=True) as stack, connected(stack, 1) as (one,):
+        stopped(stack)
+        await setup(one)
+        await play(one, "insert into t select 10 + i, 1, i from generate_series(1, 5) i")
+        assert await value(one, STATE.format("m")) == "exact"
+        await play(one, "insert into t select 20 + i, 1, i from generate_series(1, 6) i")
+        assert await value(one, STATE.format("m")) == "behind"
+
+
+@on_a_loop
+async def test_one_that_writes_inputs_of_two_views_maintains_both() -> None:
+    async with running(core=PATIENT, maintained=True) as stack, connected(stack, 2) as (one, other):
+        stopped(stack)
+        await setup(one)
+        await play(
+            one,
+            "create table u (id int)",
+            "create materialized view n with (refresh = 'on commit') as select id from u",
+            "begin",
+            "insert into t values (4, 2, 5)",
+            "insert into u values (1)",
+        )
+        await play(other, "insert into u values (2)")
+        await play(one, "commit")
+        for name in "mn":
+            assert await value(one, STATE.format(name)) == "exact"
+        await play(one, "set view_reads = stored")
+        assert await all_rows(one, ALL) == [(1, 30, 2), (2, 35, 2)]
+        assert await all_rows(one, "select id from n order by id") == [(1,), (2,)]
+
+
+@on_a_loop
+async def test_after_a_restart_views_are_maintained_again() -> None:
+    stash, store = MemoryStash(), MemoryObjectStore()
+    for life in range(2):
+        again = running(stash=stash, store=store, core=PATIENT, maintained=True)
+        async with again as stack, connected(stack, 1) as (one,):
+            if life == 0:
+                await setup(one)
+                continue
+            log, known = stack.services.catch_up, asyncio.Event()
+            log.told = known.set
+            async with asyncio.timeout(30):
+                while not any(one.strategy for one in log.upkeep.values()):
+                    known.clear()
+                    await known.wait()
+            stopped(stack)
+            await play(one, "insert into t values (4, 2, 5)")
+            assert await value(one, STATE.format("m")) == "exact"
+            assert await all_rows(one, ALL) == [(1, 30, 2), (2, 35, 2)]
