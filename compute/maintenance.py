@@ -135,7 +135,7 @@ class _Running:
         batches = await self._rows_of_terms(step.terms)
         columns = step.columns
         if isinstance(step, ChangesStep):
-            rows = _netted(batches, columns)
+            rows = _netted(batches, columns, units=step.units)
         elif step.distinct is None:
             rows = _each_once(batches, columns)
         else:
@@ -175,7 +175,7 @@ class _Running:
         """The rows with affected keys, without those that stay as they are."""
         if not self._any(result.sources):
             return ViewChange()
-        came = await self._rows(result.rows)
+        came = await self._rows_of_terms(result.terms)
         stored = await self._rows(result.found)
         left = Counter[object]()
         for batch in came:
@@ -280,7 +280,9 @@ def _each_once(batches: Sequence[pa.RecordBatch], columns: Sequence[PlanColumn])
     return rows if len(first) == rows.num_rows else rows.take(pa.array(first.values(), pa.int64()))
 
 
-def _netted(batches: Sequence[pa.RecordBatch], columns: Sequence[PlanColumn]) -> pa.Table:
+def _netted(
+    batches: Sequence[pa.RecordBatch], columns: Sequence[PlanColumn], *, units: bool
+) -> pa.Table:
     """Each row once, with the sum of its weights, if that is not 0 (N2)."""
     rows = _table(batches, columns)
     *values, weights = rows.columns
@@ -291,6 +293,8 @@ def _netted(batches: Sequence[pa.RecordBatch], columns: Sequence[PlanColumn]) ->
         first.setdefault(image, at)
         total[image] += weight
     kept = [(at, total[image]) for image, at in first.items() if total[image]]
+    if units:
+        kept = [(at, 1 if weight > 0 else -1) for at, weight in kept for _ in range(abs(weight))]
     taken = rows.take(pa.array([at for at, _ in kept], pa.int64()))
     summed = pa.chunked_array([pa.array([weight for _, weight in kept], pa.int64())])
     return taken.set_column(len(values), rows.schema.field(len(values)), summed)

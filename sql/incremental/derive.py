@@ -10,16 +10,17 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from sql.errors import SqlError
-from sql.incremental.affected_rows import joined_with_equal_keys
+from sql.incremental.added_groups import GroupSums, can_be_added_to, group_sums
+from sql.incremental.affected_rows import joined_with_equal_keys, reading_subqueries
 from sql.incremental.node_changes import (
+    ADDED,
     AFFECTED,
     FULL,
     ROW_BY_ROW,
-    KeyedInputs,
     NodeChanges,
     at_side,
-    keyed_inputs,
 )
+from sql.incremental.node_keys import KeyedInputs, keyed_inputs
 from sql.incremental.normalize import with_queries_inlined
 from sql.incremental.program import (
     LEAVING_ROWS,
@@ -32,20 +33,29 @@ from sql.incremental.program import (
     NodeNote,
     NotIncremental,
     ProgramPlan,
+    StepTerm,
     Strategy,
+    step_scan,
 )
 from sql.plan.changes_of_plans import undetermined_part
+from sql.plan.conditions import conjunction
 from sql.plan.nodes import (
+    BoolOp,
     ColumnId,
     ColumnRef,
+    Const,
     CteScan,
+    Distinct,
     DistinctOn,
     DistinctRows,
     Expr,
     Filter,
     GroupBy,
+    IsTest,
     Join,
+    JoinKind,
     Limit,
+    Logical,
     Plan,
     PlanColumn,
     Project,
@@ -55,12 +65,13 @@ from sql.plan.nodes import (
     SetOpKind,
     SetScan,
     Sort,
+    Test,
     Values,
     Window,
     With,
     output_columns,
 )
-from sql.plan.projections import column_references
+from sql.plan.projections import append_columns, column_reference, column_references
 from sql.plan.renumbering import defined_columns
 from sql.plan.system_columns import relations_with_versions
 from sql.plan.traverse import (
@@ -75,7 +86,7 @@ from sql.plan.traverse import (
     walk,
 )
 from sql.types.comparability import check_equality
-from sql.types.sql_type import INT8, TEXT, SqlType
+from sql.types.sql_type import BOOL, INT4, INT8, TEXT, SqlType
 
 
 def maintenance_program(plan: Plan) -> MaintenanceProgram | NotIncremental:
@@ -107,6 +118,18 @@ class _KeyedTop:
     shown: Mapping[int, int]
 
 
+@dataclass(slots=True)
+class _SummedTop:
+    """The same of a node whose groups are added to. `keys`, `aggregates`: the columns of the plan
+    that they are shown in.
+    """
+
+    above: tuple[Project | Filter | Sort, ...]
+    node: GroupBy
+    keys: Sequence[int]
+    aggregates: Sequence[int]
+
+
 class _Choice:
     """The derivation for one plan."""
 
@@ -116,6 +139,9 @@ class _Choice:
         self._columns = output_columns(plan)
 
     def program(self) -> MaintenanceProgram:
+        summed = _summed_top(self._plan)
+        if summed is not None and undetermined_below(summed.node) is None:
+            return self._by_sums(summed)
         top = _keyed_top(self._plan)
         undetermined = undetermined_part(self._plan)
         if top is not None and undetermined_below(top.node) is None:
@@ -172,7 +198,8 @@ class _Choice:
         """All rows, compared with all that are stored."""
         sources = self._changes.sources([self._plan])
         rows = at_side(self._plan, InputSide.AFTER)
-        result = ChangesByKey(sources, ProgramPlan.of(self._stored()), ProgramPlan.of(rows))
+        terms = (StepTerm(ProgramPlan.of(rows), sources),)
+        result = ChangesByKey(sources, ProgramPlan.of(self._stored()), terms)
         return self._made(result, Strategy.FULL, reason)
 
     # --- by key --------------------------------------------------------------------------------
@@ -183,15 +210,89 @@ class _Choice:
         keyed = KeyedInputs(tuple([tuple([k[at] for at in shown]) for k in top.keyed.keys]))
         keys = changes.keys_of(top.node, keyed)
         changes.ways[id(top.node)] = f"{AFFECTED} ({self._names(top)})"
-        rows = changes.keyed_node(top.node, keyed, keys, InputSide.AFTER)
-        for node in reversed(top.above):
-            changes.ways[id(node)] = ROW_BY_ROW
-            rows = replace(node, input=rows)
+        rows = self._above(top.above, changes.keyed_node(top.node, keyed, keys, InputSide.AFTER))
         found = self._stored_with(keys, [top.shown[at] for at in shown])
-        result = ChangesByKey(
-            frozenset([keys.relation]), ProgramPlan.of(found), ProgramPlan.of(rows)
-        )
+        sources = frozenset([keys.relation])
+        result = ChangesByKey(sources, ProgramPlan.of(found), (StepTerm(rows, sources),))
         return self._made(result, Strategy.KEYS, None)
+
+    def _above(self, above: Sequence[Project | Filter | Sort], rows: Plan) -> ProgramPlan:
+        """The plan of the view with something else in the place of the node with keys."""
+        for node in reversed(above):
+            self._changes.ways[id(node)] = ROW_BY_ROW
+            rows = replace(node, input=rows)
+        return ProgramPlan.of(rows)
+
+    # --- by sums -------------------------------------------------------------------------------
+
+    def _by_sums(self, top: _SummedTop) -> MaintenanceProgram:
+        changes, node = self._changes, top.node
+        sums = group_sums(node, changes.column)
+        units = changes.units(node.input, sums.units, sums.exprs)
+        scan = step_scan(units.relation, units.columns)
+        made = changes.made_keys(
+            sums.columns, sums.sums(scan, units.columns[-1]), frozenset([units.relation])
+        )
+        sources, keyed = frozenset([made.relation]), bool(node.keys)
+        names = ", ".join(self._columns[place].name for place in top.keys)
+        changes.ways[id(node)] = f"{ADDED} ({names})" if keyed else ADDED
+        rest = changes.made_keys(*self._rest(top, sums, made), sources)
+        rows: Plan = at_side(node, InputSide.AFTER)
+        found: Plan = self._stored()
+        if keyed:
+            by_key = KeyedInputs((node.keys,))
+            rows = changes.keyed_node(node, by_key, rest, InputSide.AFTER)
+            found = self._stored_with(made, top.keys)
+        added = self._above(top.above, self._added(top, sums, made))
+        computed = self._above(top.above, rows)
+        terms = (StepTerm(added, sources), StepTerm(computed, frozenset([rest.relation])))
+        return self._made(ChangesByKey(sources, ProgramPlan.of(found), terms), Strategy.SUMS, None)
+
+    def _added(self, top: _SummedTop, sums: GroupSums, made: KeysStep) -> Plan:
+        """The groups that are added to, as the node gives them."""
+        stored = replace(self._stored(), identity=None)
+        refs = column_references(stored.columns)
+        joined, new = self._beside_sums(JoinKind.INNER, stored, top, made)
+        values = sums.added([refs[place] for place in top.aggregates])
+        exprs: list[Expr] = [refs[place] for place in top.keys]
+        exprs += [substitute_columns(value, new) for value in values]
+        rows = Filter(joined, substitute_columns(sums.may_be_added, new))
+        return Project(rows, output_columns(top.node), tuple(exprs))
+
+    def _rest(
+        self, top: _SummedTop, sums: GroupSums, made: KeysStep
+    ) -> tuple[Sequence[PlanColumn], Plan]:
+        """The keys of the other groups."""
+        changes = self._changes
+        stored = replace(self._stored(), identity=None)
+        there = changes.column("there", BOOL)
+        marked = append_columns(stored, {there: Const(True, BOOL)})
+        joined, new = self._beside_sums(JoinKind.RIGHT, marked, top, made)
+        is_none = IsTest(Test.IS_NULL, column_reference(there), BOOL)
+        may_be = substitute_columns(sums.may_be_added, new)
+        others = Logical(BoolOp.OR, (is_none, Logical(BoolOp.NOT, (may_be,), BOOL)), BOOL)
+        rows = Filter(joined, others)
+        if not top.keys:
+            key = changes.column("k", INT4)
+            return (key,), Project(rows, (key,), (Const(0, INT4),))
+        keys = tuple([changes.new_column(column) for column in sums.columns[: sums.keys]])
+        shown = tuple([new[column.id] for column in sums.columns[: sums.keys]])
+        return keys, Project(rows, keys, shown)
+
+    def _beside_sums(
+        self, kind: JoinKind, stored: Plan, top: _SummedTop, made: KeysStep
+    ) -> tuple[Plan, Mapping[ColumnId, Expr]]:
+        """Stored rows and the sums of their groups, and what the columns of these are called."""
+        scan = self._changes.scan_of_keys(made)()
+        refs = column_references(scan.columns)
+        new: dict[ColumnId, Expr] = {
+            column.id: ref for column, ref in zip(made.columns, refs, strict=True)
+        }
+        mine = column_references(output_columns(stored))
+        pairs = zip([mine[place] for place in top.keys], refs, strict=False)
+        equal = [Distinct(left, right, True, BOOL) for left, right in pairs]
+        on = conjunction(equal) if equal else Const(True, BOOL)
+        return Join(kind, stored, scan, on), new
 
     def _names(self, top: _KeyedTop) -> str:
         return ", ".join(self._columns[place].name for place in top.shown.values())
@@ -210,6 +311,7 @@ class _Choice:
         """The stored rows with these keys."""
         stored = self._stored()
         refs = column_references([stored.columns[place] for place in places])
+        keys = replace(keys, columns=keys.columns[: len(places)])
         return joined_with_equal_keys(stored, refs, self._changes.scan_of_keys(keys))
 
     def _stored_like(self, columns: Sequence[PlanColumn]) -> Plan:
@@ -233,15 +335,34 @@ def undetermined_below(node: Plan) -> str | None:
     return next((found for below in inputs(node) if (found := undetermined_part(below))), None)
 
 
+def _rows_above(plan: Plan) -> tuple[list[Project | Filter | Sort], Plan]:
+    """The nodes at the top that are computed row by row, and the one below them."""
+    above: list[Project | Filter | Sort] = []
+    while isinstance(plan, Project | Filter | Sort):
+        if any(map(has_subquery, plan_expressions(plan))):
+            break
+        above.append(plan)
+        plan = plan.input
+    return above, plan
+
+
+def _summed_top(plan: Plan) -> _SummedTop | None:
+    """The node whose groups are added to, if all of it is shown."""
+    above, node = _rows_above(plan)
+    if not isinstance(node, GroupBy) or not can_be_added_to(node) or reading_subqueries(node):
+        return None
+    places = _places(above, node)
+    shown = [places.get(ref) for ref in column_references(output_columns(node))]
+    known = [place for place in shown if place is not None]
+    if len(known) < len(shown):
+        return None
+    keys = len(node.keys)
+    return _SummedTop(tuple(above), node, known[:keys], known[keys:])
+
+
 def _keyed_top(plan: Plan) -> _KeyedTop | None:
     """The node whose keys are columns of the plan, if there is one below rows by rows."""
-    above: list[Project | Filter | Sort] = []
-    node = plan
-    while isinstance(node, Project | Filter | Sort):
-        if any(map(has_subquery, plan_expressions(node))):
-            return None
-        above.append(node)
-        node = node.input
+    above, node = _rows_above(plan)
     union_all = isinstance(node, SetOp) and node.kind is SetOpKind.UNION and node.all
     if union_all or not isinstance(node, GroupBy | Window | DistinctRows | DistinctOn | SetOp):
         return None

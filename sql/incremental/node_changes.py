@@ -16,9 +16,16 @@ from sql.incremental.affected_rows import (
     ScanKeys,
     find_correlation,
     join_correlation,
-    join_keys,
     reading_subqueries,
     restrict_to_keys,
+)
+from sql.incremental.node_keys import (
+    KeyedInputs,
+    keyed_inputs,
+    listed_query,
+    node_inputs,
+    relations_read,
+    with_conditions_above,
 )
 from sql.incremental.program import (
     ChangesStep,
@@ -30,15 +37,12 @@ from sql.incremental.program import (
     step_scan,
 )
 from sql.plan.changes_of_plans import has_exact_equality
-from sql.plan.conditions import filter_plan, flatten_conjuncts
 from sql.plan.nodes import (
     ColumnId,
     Const,
-    DistinctOn,
     DistinctRows,
     Expr,
     Filter,
-    GroupBy,
     Join,
     JoinKind,
     Plan,
@@ -50,14 +54,12 @@ from sql.plan.nodes import (
     SetOpKind,
     Sort,
     Subquery,
-    SubqueryKind,
-    Window,
     output_columns,
 )
 from sql.plan.projections import column_reference, column_references
-from sql.plan.renumbering import free_columns, rebuild_parts
-from sql.plan.traverse import has_subquery, rewrite_inputs, scans
-from sql.types.sql_type import INT8
+from sql.plan.renumbering import rebuild_parts
+from sql.plan.traverse import rewrite_inputs, scans
+from sql.types.sql_type import INT8, SqlType
 
 _T = TypeVar("_T")
 
@@ -65,6 +67,7 @@ ROW_BY_ROW: Final = "row by row"
 CHANGES_OF_SIDES: Final = "changes of each side, beside all rows of the other one"
 OF_ONE_SIDE: Final = "changes of the kept rows; affected keys of the others"
 AFFECTED: Final = "affected keys"
+ADDED: Final = "added to, or affected keys"
 FULL: Final = "full"
 
 
@@ -75,13 +78,6 @@ class WeightedTerm:
     plan: Plan
     weight: PlanColumn
     sources: frozenset[RelationId]
-
-
-@dataclass(frozen=True, slots=True)
-class KeyedInputs:
-    """A node that is the sum of what it is for the rows of each key. `keys`: of each input."""
-
-    keys: tuple[tuple[Expr, ...], ...]
 
 
 def at_side(value: _T, side: InputSide) -> _T:
@@ -108,9 +104,13 @@ class NodeChanges:
         """A column with an id of its own."""
         return replace(like, id=ColumnId(next(self._ids)))
 
+    def column(self, name: str, type_: SqlType) -> PlanColumn:
+        """A new column."""
+        return PlanColumn(ColumnId(next(self._ids)), name, type_)
+
     def weight(self) -> PlanColumn:
         """A new column of weights."""
-        return PlanColumn(ColumnId(next(self._ids)), "weight", INT8)
+        return self.column("weight", INT8)
 
     def new_id(self) -> ColumnId:
         """An id that no column has."""
@@ -180,7 +180,7 @@ class NodeChanges:
     def _join(self, plan: Join) -> tuple[WeightedTerm, ...]:
         inner = plan.kind in (JoinKind.INNER, JoinKind.CROSS)
         if reading_subqueries(plan):
-            return self._by_rows(_conditions_above(plan)) if inner else self._whole(plan)
+            return self._by_rows(with_conditions_above(plan)) if inner else self._whole(plan)
         if plan.lateral and any(scans(plan.right)):
             return self._lateral(plan)
         if inner or (plan.lateral and not any(scans(plan.right))):
@@ -223,7 +223,7 @@ class NodeChanges:
     def _beside_subqueries(self, plan: Filter | Project) -> tuple[WeightedTerm, ...]:
         queries = reading_subqueries(plan)
         found = [find_correlation(query) for query in queries]
-        listed = _listed_query(plan)
+        listed = listed_query(plan)
         if listed is not None:
             return self._listed(plan, listed)
 
@@ -262,7 +262,7 @@ class NodeChanges:
         if correlation is None:
             sources = self.sources(others)
             self.ways[id(plan)] = "changes of the kept rows; full if the others change"
-            self.whole.append((plan, _relations(others)))
+            self.whole.append((plan, relations_read(others)))
             rows = at_side(kept, InputSide.BEFORE)
             step = self._difference(
                 make(rows, InputSide.AFTER), make(rows, InputSide.BEFORE), sources
@@ -344,7 +344,7 @@ class NodeChanges:
         """The node over all of its inputs, after and before."""
         self.ways[id(plan)] = FULL
         sources = self.sources([plan])
-        self.whole.append((plan, _relations([plan])))
+        self.whole.append((plan, relations_read([plan])))
         step = self._difference(
             at_side(plan, InputSide.AFTER), at_side(plan, InputSide.BEFORE), sources
         )
@@ -371,60 +371,37 @@ class NodeChanges:
         ]
         return self._changes_step(columns, terms)
 
-    def _changes_step(
-        self, columns: Sequence[PlanColumn], terms: Sequence[StepTerm]
+    def units(
+        self, plan: Plan, columns: Sequence[PlanColumn], exprs: Sequence[Expr]
     ) -> ChangesStep:
-        name = RelationId(f"changes {len(self.steps)}")
-        step = ChangesStep(name, (*columns, self.weight()), tuple(terms))
+        """A step with these expressions over the changes of a plan, one row for each change."""
+        terms: list[StepTerm] = []
+        for term in self.changes(plan):
+            shown = (*exprs, column_reference(term.weight))
+            made = Project(term.plan, (*columns, term.weight), shown)
+            terms.append(StepTerm(ProgramPlan.of(made), term.sources))
+        return self._changes_step(columns, terms, units=True)
+
+    def made_keys(
+        self, columns: Sequence[PlanColumn], plan: Plan, sources: frozenset[RelationId]
+    ) -> KeysStep:
+        """A step with the rows of a plan."""
+        name = RelationId(f"keys {len(self.steps)}")
+        step = KeysStep(name, tuple(columns), (StepTerm(ProgramPlan.of(plan), sources),), None)
         self.steps.append(step)
         return step
 
-
-# --- which nodes have keys ------------------------------------------------------------------------
-
-
-def node_inputs(plan: Plan) -> tuple[Plan, ...]:
-    """The inputs of a node with keys."""
-    if isinstance(plan, SetOp | Join):
-        return (plan.left, plan.right)
-    assert isinstance(plan, GroupBy | Window | DistinctRows | DistinctOn), "it has keys"
-    return (plan.input,)
-
-
-def keyed_inputs(plan: Plan) -> KeyedInputs | None:
-    """The keys of a node; None: it has none, so that each row may depend on every other."""
-    if reading_subqueries(plan):
-        return None
-    match plan:
-        case GroupBy():
-            every = range(len(plan.keys))
-            kept = [at for at in every if plan.sets is None or all(at in s for s in plan.sets)]
-            keys = tuple([plan.keys[at] for at in kept])
-            return KeyedInputs((keys,)) if keys else None
-        case Window():
-            shared = [
-                expr
-                for expr in dict.fromkeys(plan.calls[0].partition)
-                if all(expr in call.partition for call in plan.calls)
-            ]
-            return KeyedInputs((tuple(shared),)) if shared else None
-        case DistinctOn():
-            return KeyedInputs((plan.keys,)) if plan.keys else None
-        case DistinctRows():
-            columns = output_columns(plan.input)
-            return KeyedInputs((column_references(columns),)) if columns else None
-        case SetOp():
-            sides = [column_references(output_columns(side)) for side in (plan.left, plan.right)]
-            return KeyedInputs(tuple(sides)) if plan.columns else None
-        case Join(kind=JoinKind.FULL, lateral=False):
-            found = join_keys(plan)
-            return None if found is None else KeyedInputs((tuple(found[0]), tuple(found[1])))
-        case _:
-            return None
-
-
-def _relations(plans: Iterable[Plan]) -> frozenset[RelationId]:
-    return frozenset(scan.relation for plan in plans for scan in scans(plan))
+    def _changes_step(
+        self,
+        columns: Sequence[PlanColumn],
+        terms: Sequence[StepTerm],
+        *,
+        units: bool = False,
+    ) -> ChangesStep:
+        name = RelationId(f"changes {len(self.steps)}")
+        step = ChangesStep(name, (*columns, self.weight()), tuple(terms), units)
+        self.steps.append(step)
+        return step
 
 
 # --- putting terms together -----------------------------------------------------------------------
@@ -469,31 +446,3 @@ def _named(term: WeightedTerm, columns: Sequence[PlanColumn]) -> WeightedTerm:
     own = tuple([c for c in output_columns(term.plan) if c.id != term.weight.id])
     refs = (*column_references(own), column_reference(term.weight))
     return replace(term, plan=Project(term.plan, (*columns, term.weight), refs))
-
-
-def _conditions_above(plan: Join) -> Filter:
-    """An inner join with the conditions that have subqueries above it."""
-    parts = [] if plan.condition is None else flatten_conjuncts(plan.condition)
-    within = [part for part in parts if not has_subquery(part)]
-    kind = JoinKind.INNER if within else JoinKind.CROSS
-    condition = None
-    if within:
-        found = filter_plan(plan.left, within)
-        assert isinstance(found, Filter), "there are conditions"
-        condition = found.predicate
-    below = replace(plan, kind=kind, condition=condition)
-    found = filter_plan(below, [part for part in parts if has_subquery(part)])
-    assert isinstance(found, Filter), "there are conditions with subqueries"
-    return found
-
-
-def _listed_query(plan: Filter | Project) -> Subquery | None:
-    """The only subquery of a filter, if it stands there as `args IN (query)` of its own."""
-    if not isinstance(plan, Filter):
-        return None
-    parts = [part for part in flatten_conjuncts(plan.predicate) if has_subquery(part)]
-    match parts:
-        case [Subquery(kind=SubqueryKind.IN) as found] if not free_columns(found.plan):
-            return None if any(map(has_subquery, found.args)) else found
-        case _:
-            return None

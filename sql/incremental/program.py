@@ -54,12 +54,13 @@ class StepTerm:
 @dataclass(frozen=True, slots=True)
 class ChangesStep:
     """Makes a relation of weighted rows: the columns, then the weight, which is an int8 that is not
-    0. Rows that are equal to the bit are one.
+    0. Rows that are equal to the bit are one; with `units` there are so many of weight 1 or -1.
     """
 
     relation: RelationId
     columns: tuple[PlanColumn, ...]
     terms: tuple[StepTerm, ...]
+    units: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +87,13 @@ class ChangesByValue:
 
 @dataclass(frozen=True, slots=True)
 class ChangesByKey:
-    """The stored rows that are `found` go, and those of `rows` come; what is in both stays. There
+    """The stored rows that are `found` go, and those of `terms` come; what is in both stays. There
     is nothing to do if all of `sources` are empty.
     """
 
     sources: frozenset[RelationId]
     found: ProgramPlan
-    rows: ProgramPlan
+    terms: tuple[StepTerm, ...]
 
 
 class Strategy(StrEnum):
@@ -100,6 +101,7 @@ class Strategy(StrEnum):
 
     CHANGES = "changes"
     KEYS = "affected keys"
+    SUMS = "sums"
     FULL = "full"
 
 

@@ -70,7 +70,13 @@ class Outcome(Counter[str]):
     """How many views of which kind, and what became of them."""
 
 
-async def live_through(seed: int, engines: Sequence[Callable[[], Executor]], seen: Outcome) -> None:
+async def live_through(
+    seed: int,
+    engines: Sequence[Callable[[], Executor]],
+    seen: Outcome,
+    *,
+    commits: int = COMMITS,
+) -> None:
     """Maintain the view of a seed over some commits; raises AssertionError with what it was."""
     source = random.Random(seed)
     text, tables = RandomViews(source).draw()
@@ -85,7 +91,7 @@ async def live_through(seed: int, engines: Sequence[Callable[[], Executor]], see
         seen["refused"] += 1
         return
     seen[stage.program.strategy] += 1
-    for number in range(COMMITS):
+    for number in range(commits):
         come, go = changes.commit(stage)
         made = await stage.commit(come, go)
         if made is None:

@@ -158,11 +158,13 @@ class Stage:
         self.stored = Rows(ShardId("view"), schema)
         self.behind: str | None = "it was never computed"
         self.runs = 0
+        self.read: set[RelationId] = set()
 
     async def run(
         self, plan: Plan, views: Mapping[RelationId, ShardView]
     ) -> AsyncIterator[pa.RecordBatch]:
         self.runs += 1
+        self.read.update(views)
         async for batch in self.engine.run(Run(plan, views)):
             yield batch
 

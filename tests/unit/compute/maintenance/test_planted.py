@@ -48,8 +48,8 @@ def test_weights_that_are_not_passed_on(monkeypatch: pytest.MonkeyPatch) -> None
 def test_equal_rows_that_count_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
     right = maintenance._netted
 
-    def once(batches: Any, columns: Any) -> Any:
-        rows = right(batches, columns)
+    def once(batches: Any, columns: Any, *, units: bool) -> Any:
+        rows = right(batches, columns, units=units)
         *_, weights = rows.columns
         signs = pa.array([max(-1, min(1, weight.as_py())) for weight in weights], pa.int64())
         return rows.set_column(len(columns) - 1, rows.schema.field(len(columns) - 1), signs)
