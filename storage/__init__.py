@@ -13,6 +13,7 @@
   `live_files`, `shard`, `shard_view`                        versions of a shard, and its views
   `changes`                                                  what each commit changed
   `commit`, `outstanding`, `txns`                            making a commit durable; tidying
+  `former_commits`, `upgrade`                                stashes of older programs
   `cuts`, `check`                                            flushing to Delta; `meridian check`
 
 `delta` holds the table format. Everything outside is behind `Stash` and `ObjectStore`. Imports

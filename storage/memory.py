@@ -27,7 +27,7 @@ from storage.errors import (
     RequireFailed,
 )
 from storage.object_store import name_parts
-from storage.stash import Put, Require, Write
+from storage.stash import FORMAT, Put, Require, Write, refuse_newer
 from storage.types import Epoch
 
 Survival: TypeAlias = Callable[[str, bytes], bytes | None]
@@ -42,8 +42,9 @@ def nothing_survives(name: str, content: bytes) -> bytes | None:  # noqa: ARG001
 class MemoryStash:
     """The stash in a dictionary (M1-M3)."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, stored_format: int = FORMAT) -> None:
         self._epoch = Epoch(0)
+        self._format = stored_format
         self._collections: dict[str, dict[str, bytes]] = {}
         self._refusal: Callable[[], Exception] | None = None
 
@@ -55,8 +56,19 @@ class MemoryStash:
     async def fence(self) -> Epoch:
         """Take over: increment the epoch and return it."""
         self._check_alive()
+        refuse_newer(self._format)
         self._epoch = Epoch(self._epoch + 1)
         return self._epoch
+
+    async def read_format(self) -> int:
+        """See Stash."""
+        self._check_alive()
+        return self._format
+
+    async def upgrade(self, epoch: Epoch, writes: Sequence[Write]) -> None:
+        """See Stash."""
+        await MemoryStash.transact(self, epoch, writes)
+        self._format = FORMAT
 
     async def transact(
         self, epoch: Epoch, writes: Sequence[Write], *, requires: Sequence[Require] = ()
@@ -102,7 +114,7 @@ class MemoryStash:
 
     def crash(self) -> "MemoryStash":
         """The stash that the next process opens; this one is dead (M3)."""
-        reborn = MemoryStash()
+        reborn = MemoryStash(stored_format=self._format)
         reborn._epoch = self._epoch
         reborn._collections = {name: dict(rows) for name, rows in self._collections.items()}
         self._refusal = lambda: Indeterminate("the process of this stash has crashed")

@@ -1,8 +1,16 @@
-"""Commits whose batches are still in the txns shard, and the writes that remove them (tidy).
+"""Commits that are still in the txns shard, a record each, and the writes that remove them (tidy).
 
-    tokens, batches ── outstanding ──▶ Outstanding ── Removal, pieces, plan_removals ──▶ Leaving
+    token, batches ── encode_stored_commit ──▶ commits/<ts> ── decode_stored_commits ──▶ commits
+    Outstanding ── Removal, pieces, plan_removals ──▶ Leaving
 
-The keys and values of tokens and batches are known here; what leaves, and when, is `txns.py`'s.
+    "MCR1" │ token length │ batches │ token │ (shard length │ batch length │ shard) .. │ batch ..
+
+INVARIANTS
+  O1  a commit is one record under its timestamp: it is there with its token and all its batches,
+      or not at all.
+  O2  any other bytes, and any other key, raise Corrupt.
+
+What leaves, and when, is said by `txns.py`.
 """
 
 import struct
@@ -14,11 +22,11 @@ from storage.errors import Corrupt
 from storage.stash import Delete, Put, Write
 from storage.types import ShardId, Timestamp, Token
 
-BATCHES: Final = "batches"
-TOKENS: Final = "tokens"
+COMMITS: Final = "commits"
 
-# A token's value: the commit's timestamp, and how many of its batches are left.
-_OUTCOME = struct.Struct(">qI")
+_MAGIC: Final = b"MCR1"
+_PREFIX: Final = struct.Struct("<4sII")
+_LENGTHS: Final = struct.Struct("<II")
 
 # One tidy transaction holds up the commits behind it: smaller pieces let them through sooner,
 # larger ones need fewer fsyncs. One commit is never split, however large.
@@ -27,123 +35,114 @@ _PIECE_BYTES_MAX = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
+class StoredCommit:
+    """A commit as its record tells; the batches are encoded (`codec.py`)."""
+
+    ts: Timestamp
+    token: Token
+    batches: Mapping[ShardId, bytes]
+
+
+@dataclass(frozen=True, slots=True)
 class Outstanding:
-    """What tidy has to remove for one commit."""
+    """What tidy has to wait for before the record of a commit leaves."""
 
     ts: Timestamp
     token: Token
     sizes: Mapping[ShardId, int]
-    """Bytes of each batch that is left."""
+    """Bytes of each batch whose shard is not forgotten."""
 
     def without(self, shards: Collection[ShardId]) -> "Outstanding":
-        """What is left after the batches of these shards have gone."""
+        """What is left to wait for after these shards have been forgotten."""
         left = {shard: size for shard, size in self.sizes.items() if shard not in shards}
         return replace(self, sizes=left)
-
-
-@dataclass(frozen=True, slots=True)
-class Removal:
-    """Batches of a commit that tidy removes, and what is left of it."""
-
-    before: Outstanding
-    shards: tuple[ShardId, ...]
-
-    @property
-    def after(self) -> Outstanding:
-        """The commit without them."""
-        return self.before.without(self.shards)
-
-    @property
-    def keys(self) -> int:
-        """How many writes it takes."""
-        return len(self.shards) + 1
 
     @property
     def size_bytes(self) -> int:
         """What a stash may have to move."""
-        return sum(self.before.sizes[shard] for shard in self.shards)
+        return sum(self.sizes.values())
 
 
 @dataclass(frozen=True, slots=True)
 class Leaving:
-    """A stash transaction that removes batches and may forget shards. Twice is as good as once."""
+    """A stash transaction that removes commits and may forget shards. Twice is as good as once."""
 
     writes: Sequence[Write]
-    removals: Sequence[Removal]
+    removals: Sequence[Outstanding]
     forgets: Collection[ShardId] = ()
 
 
-def pieces(removals: Sequence[Removal]) -> Iterator[list[Removal]]:
+def pieces(removals: Sequence[Outstanding]) -> Iterator[list[Outstanding]]:
     """Removals that fit one tidy transaction each."""
-    piece: list[Removal] = []
-    keys, size_bytes = 0, 0
+    piece: list[Outstanding] = []
+    size_bytes = 0
     for removal in removals:
-        keys += removal.keys
         size_bytes += removal.size_bytes
-        if piece and (keys > _PIECE_KEYS_MAX or size_bytes > _PIECE_BYTES_MAX):
+        if piece and (len(piece) == _PIECE_KEYS_MAX or size_bytes > _PIECE_BYTES_MAX):
             yield piece
-            piece, keys, size_bytes = [], removal.keys, removal.size_bytes
+            piece, size_bytes = [], removal.size_bytes
         piece.append(removal)
     if piece:
         yield piece
 
 
-def plan_removals(piece: Sequence[Removal]) -> list[Write]:
-    """The writes that take these batches away, and tokens without a batch left."""
-    writes: list[Write] = []
-    for removal in piece:
-        commit, left = removal.before, len(removal.after.sizes)
-        writes += [Delete(BATCHES, batch_key(commit.ts, shard)) for shard in removal.shards]
-        writes.append(
-            put_outcome(commit.token, commit.ts, left) if left else Delete(TOKENS, commit.token)
-        )
-    return writes
+def plan_removals(piece: Sequence[Outstanding]) -> list[Write]:
+    """The writes that take these commits away."""
+    return [Delete(COMMITS, commit_key(commit.ts)) for commit in piece]
 
 
-def outstanding(
-    outcomes: Mapping[str, bytes], values: Mapping[str, bytes], upper: Timestamp | None
-) -> list[Outstanding]:
-    """The commits not tidied, oldest first. Raises Corrupt if batches and tokens disagree."""
-    batches: dict[Timestamp, list[tuple[ShardId, int]]] = {}
-    for key, value in values.items():
-        ts, shard = parse_batch_key(key)
-        batches.setdefault(ts, []).append((shard, len(value)))
-    commits: list[Outstanding] = []
-    for token, value in outcomes.items():
-        ts, count = decode_outcome(token, value)
-        found = batches.pop(ts, [])
-        if len(found) != count:
-            raise Corrupt(f"commit {token} at {ts} has {len(found)} batches instead of {count}")
-        if upper is None or ts >= upper:
-            raise Corrupt(f"commit {token} at {ts} is not below upper {upper}")
-        commits.append(Outstanding(ts, Token(token), dict(found)))
-    if batches:
-        raise Corrupt(f"batches at {min(batches)} belong to no commit")
+def put_commit(ts: Timestamp, token: Token, batches: Mapping[ShardId, bytes]) -> Put:
+    """The write of a commit (O1)."""
+    return Put(COMMITS, commit_key(ts), encode_stored_commit(token, batches))
+
+
+def encode_stored_commit(token: Token, batches: Mapping[ShardId, bytes]) -> bytes:
+    """The value of a commit."""
+    name = token.encode()
+    parts = [_PREFIX.pack(_MAGIC, len(name), len(batches)), name]
+    for shard, batch in batches.items():
+        owner = shard.encode()
+        parts += (_LENGTHS.pack(len(owner), len(batch)), owner)
+    parts += batches.values()
+    return b"".join(parts)
+
+
+def decode_stored_commits(records: Mapping[str, bytes]) -> list[StoredCommit]:
+    """All commits, oldest first (O2)."""
+    commits = [decode_stored_commit(key, value) for key, value in records.items()]
     return sorted(commits, key=lambda commit: commit.ts)
 
 
-def batch_key(ts: Timestamp, shard: ShardId) -> str:
-    """Where the batch of a shard lies."""
+def decode_stored_commit(key: str, value: bytes) -> StoredCommit:
+    """The commit of a key and its value (O2)."""
+    if not key.isdecimal():
+        raise Corrupt(f"commits/{key} is not a commit")
+    try:
+        token, batches = _decode_value(value)
+    except (struct.error, UnicodeDecodeError) as error:
+        raise Corrupt(f"commits/{key}: not a commit") from error
+    return StoredCommit(Timestamp(int(key)), token, batches)
+
+
+def _decode_value(value: bytes) -> tuple[Token, dict[ShardId, bytes]]:
+    magic, token_length, count = _PREFIX.unpack_from(value)
+    at = _PREFIX.size + token_length
+    token = Token(value[_PREFIX.size : at].decode())
+    lengths: dict[ShardId, int] = {}
+    for _ in range(count):
+        owner_length, batch_length = _LENGTHS.unpack_from(value, at)
+        at += _LENGTHS.size + owner_length
+        lengths[ShardId(value[at - owner_length : at].decode())] = batch_length
+    if magic != _MAGIC or len(lengths) != count or at + sum(lengths.values()) != len(value):
+        raise struct.error("lengths do not fit")
+    batches: dict[ShardId, bytes] = {}
+    for shard, length in lengths.items():
+        batches[shard] = value[at : at + length]
+        at += length
+    return token, batches
+
+
+def commit_key(ts: Timestamp) -> str:
+    """Where the record of a commit lies."""
     # Twenty digits: the keys of all int64 timestamps sort as the timestamps do.
-    return f"{ts:020d}/{shard}"
-
-
-def parse_batch_key(key: str) -> tuple[Timestamp, ShardId]:
-    """The other way round. Raises Corrupt."""
-    ts, slash, shard = key.partition("/")
-    if not slash or not ts.isdecimal():
-        raise Corrupt(f"batches/{key} is not a batch")
-    return Timestamp(int(ts)), ShardId(shard)
-
-
-def put_outcome(token: Token, ts: Timestamp, batches: int) -> Put:
-    """The write of a token."""
-    return Put(TOKENS, token, _OUTCOME.pack(ts, batches))
-
-
-def decode_outcome(token: str, value: bytes) -> tuple[Timestamp, int]:
-    """Of a token: the commit's timestamp, and how many of its batches are left. Raises Corrupt."""
-    if len(value) != _OUTCOME.size:
-        raise Corrupt(f"tokens/{token} is not an outcome: {value.hex()}")
-    ts, count = _OUTCOME.unpack(value)
-    return Timestamp(ts), count
+    return f"{ts:020d}"

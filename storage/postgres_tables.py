@@ -1,6 +1,6 @@
 """The stash's tables in PostgreSQL, and the statements on them (`stash_postgres.py` is the rest).
 
-    meridian.stash     format │ epoch │ session             one row
+    meridian.stash     format │ epoch │ session │ known_epoch   one row
     meridian.entries   collection │ key │ value │ checksum
     meridian.lease     epoch │ beat                         one row (`postgres_lease.py`)
 
@@ -12,6 +12,8 @@ INVARIANTS
       So it takes effect before everything sent on the new connection, or never (S3).
   Y3  several that start at once make the tables once.
   Y4  a row read has the checksum that was written with it, or raises Corrupt.
+  Y5  who takes over names the new epoch twice. A program of format 1 knows one of the two columns,
+      and the table refuses it from format 2 on, also if it has stood by since before (S6).
 
 On READ COMMITTED: a statement sees what was committed when it began, but a row lock gives the
 newest version of the row. Requirements are therefore read as of the statement's start, the epoch as
@@ -24,10 +26,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, cast
 
-from storage.errors import Corrupt, Fenced, NewerFormat, RequireFailed
+from storage.errors import Corrupt, Fenced, RequireFailed
 from storage.postgres_link import Link, Row
-from storage.sqlite_file import FORMAT
-from storage.stash import Put, Require, Write
+from storage.stash import FORMAT, Put, Require, Write, refuse_newer
 from storage.types import Epoch
 
 STATEMENT_S: Final = 10.0
@@ -42,6 +43,12 @@ READ_S: Final = 120.0
 # Makes those that start at once take turns (Y3); any number that nobody else uses.
 _TURN: Final = 0x4D45524944
 
+# Also of a stash that a program of format 1 has made (Y5).
+_NAME_EPOCH_TWICE: Final = """
+ALTER TABLE meridian.stash ADD COLUMN IF NOT EXISTS known_epoch bigint
+    CONSTRAINT epoch_is_known CHECK (format < 2 OR known_epoch IS NOT DISTINCT FROM epoch)
+"""
+
 _CREATE: Final = f"""
 BEGIN;
 SELECT pg_advisory_xact_lock({_TURN});
@@ -49,6 +56,7 @@ CREATE SCHEMA IF NOT EXISTS meridian;
 CREATE TABLE IF NOT EXISTS meridian.stash (
     only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
     format integer NOT NULL, epoch bigint NOT NULL, session bigint NOT NULL);
+{_NAME_EPOCH_TWICE};
 CREATE TABLE IF NOT EXISTS meridian.entries (
     collection text COLLATE "C", key text COLLATE "C", value bytea NOT NULL,
     checksum bigint NOT NULL, PRIMARY KEY (collection, key));
@@ -56,8 +64,22 @@ ALTER TABLE meridian.entries ALTER COLUMN value SET STORAGE EXTERNAL;
 CREATE TABLE IF NOT EXISTS meridian.lease (
     only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
     epoch bigint NOT NULL, beat bigint NOT NULL);
-INSERT INTO meridian.stash (format, epoch, session) VALUES ({FORMAT}, 0, 0) ON CONFLICT DO NOTHING;
+INSERT INTO meridian.stash (format, epoch, session, known_epoch) VALUES ({FORMAT}, 0, 0, 0)
+    ON CONFLICT DO NOTHING;
 INSERT INTO meridian.lease (epoch, beat) VALUES (0, 0) ON CONFLICT DO NOTHING;
+COMMIT
+"""
+
+_FOUND: Final = """
+SELECT to_regclass('meridian.stash')::text, EXISTS (
+    SELECT FROM pg_attribute
+    WHERE attrelid = to_regclass('meridian.stash') AND attname = 'known_epoch')
+"""
+
+_MAKE_READY: Final = f"""
+BEGIN;
+SELECT pg_advisory_xact_lock({_TURN});
+{_NAME_EPOCH_TWICE};
 COMMIT
 """
 
@@ -84,9 +106,20 @@ WITH leader AS MATERIALIZED (
 SELECT epoch, session, (SELECT place FROM failed) FROM leader
 """
 
-_FENCE: Final = """
-UPDATE meridian.stash SET epoch = epoch + 1, session = 1
-WHERE $1::bigint IS NULL OR epoch = $1 RETURNING epoch
+# The same, and the format (S6).
+_UPGRADE: Final = _TRANSACT.replace(
+    "\n)\nSELECT epoch",
+    f"""
+), upgraded AS (
+    UPDATE meridian.stash s SET format = {FORMAT}, known_epoch = s.epoch FROM allowed
+)
+SELECT epoch""",
+)
+assert _UPGRADE != _TRANSACT, "the upgrade has a statement more"
+
+_FENCE: Final = f"""
+UPDATE meridian.stash SET epoch = epoch + 1, known_epoch = epoch + 1, session = 1
+WHERE ($1::bigint IS NULL OR epoch = $1) AND format <= {FORMAT} RETURNING epoch
 """
 
 _NEW_SESSION: Final = """
@@ -108,23 +141,32 @@ class SessionLost(Exception):
 
 async def make_tables(link: Link, *, make: bool) -> None:
     """Lay the stash out if need be (Y3). Raises NewerFormat, Corrupt, Determinate."""
-    sql = "SELECT to_regclass('meridian.stash')::text"
-    ((found,),) = await link.rows(sql, seconds=STATEMENT_S)
+    ((found, is_ready),) = await link.rows(_FOUND, seconds=STATEMENT_S)
     if found is None and make:
         await link.script(_CREATE, seconds=STATEMENT_S)
     elif found is None:
         raise Corrupt("the database has no stash")
+    elif make and not is_ready:
+        await link.script(_MAKE_READY, seconds=STATEMENT_S)
+    refuse_newer(await read_format(link))
+
+
+async def read_format(link: Link) -> int:
+    """The format that the stash has. Raises Corrupt."""
     rows = await link.rows("SELECT format FROM meridian.stash", seconds=STATEMENT_S)
     if len(rows) != 1:
         raise Corrupt("the stash has no epoch")
-    stored = cast(int, rows[0][0])
-    if stored > FORMAT:
-        raise NewerFormat(f"the stash has format {stored}, this Meridian knows up to {FORMAT}")
+    return cast(int, rows[0][0])
 
 
 async def increment_epoch(link: Link, expected: Epoch | None = None) -> Session | None:
-    """A new epoch with its first session; None if the epoch is not the `expected` one any more."""
+    """A new epoch with its first session; None if the epoch is not the `expected` one any more.
+
+    Raises NewerFormat (S6).
+    """
     rows = await link.rows(_FENCE, expected, seconds=STATEMENT_S)
+    if not rows:
+        refuse_newer(await read_format(link))
     return Session(Epoch(cast(int, rows[0][0])), 1) if rows else None
 
 
@@ -149,9 +191,17 @@ async def _fenced(link: Link, epoch: Epoch) -> Fenced:
 
 
 async def transact(
-    link: Link, session: Session, writes: Sequence[Write], requires: Sequence[Require]
+    link: Link,
+    session: Session,
+    writes: Sequence[Write],
+    requires: Sequence[Require],
+    *,
+    upgrades: bool = False,
 ) -> None:
-    """Check epoch, session and requirements, then write all (Y1, Y2). Raises SessionLost."""
+    """Check epoch, session and requirements, then write all (Y1, Y2). Raises SessionLost.
+
+    `upgrades`: the stash has the present format then (S6).
+    """
     final = {
         (write.collection, write.key): write.value if isinstance(write, Put) else None
         for write in writes
@@ -160,7 +210,7 @@ async def transact(
     written = [(*place, value) for place, value in final.items() if value is not None]
     size_bytes = sum(len(value) for _, _, value in written)
     ((epoch, number, failed),) = await link.rows(
-        _TRANSACT,
+        _UPGRADE if upgrades else _TRANSACT,
         session.epoch,
         session.number,
         [require.collection for require in requires],

@@ -17,7 +17,8 @@ log would be overwritten. Here they run between transactions, while nobody waits
 log is never truncated: overwriting it in place syncs faster than growing it.
 
 A statement that waits for the disk gives up the interpreter lock, and getting it back can be slow
-under load. So a transaction is few statements: BEGIN, one check, one per 16 rows, COMMIT.
+under load. So a transaction is few statements: BEGIN, one check, one per 16 rows, COMMIT. What puts
+one row under one requirement, as a commit does, is a single statement (`_put_alone`).
 """
 
 import os
@@ -33,15 +34,11 @@ from storage.errors import (
     Fatal,
     Fenced,
     Indeterminate,
-    NewerFormat,
     RequireFailed,
     StorageError,
 )
-from storage.stash import Put, Require, Write
+from storage.stash import FORMAT, Put, Require, Write, refuse_newer
 from storage.types import Epoch
-
-FORMAT = 1
-"""The format of the stash, of everything in it and of the warehouse beside it."""
 
 _ROWS_MAX = 16
 # About 8 MB of log before a checkpoint waits for a quiet moment, 32 MB before it does not wait.
@@ -55,6 +52,11 @@ _NOT_COMMITTED = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_BUSY}
 
 _EPOCH = "(SELECT value FROM meta WHERE name = 'epoch')"
 _VALUE = "(SELECT value FROM entries WHERE collection = ? AND key = ?)"
+_PUT_ALONE = (
+    f"INSERT INTO entries SELECT ?, ?, ?, ? WHERE {_EPOCH} = ? AND {_VALUE} IS ?"
+    " ON CONFLICT (collection, key)"
+    " DO UPDATE SET value = excluded.value, checksum = excluded.checksum"
+)
 
 _Row = tuple[str, str, bytes, int]
 
@@ -69,12 +71,54 @@ class StashFile:
     def fence(self) -> Epoch:
         """Increment the epoch, durably, and return it."""
         with self._transaction():
+            # Another process may have changed the format since the file was opened (S6).
+            refuse_newer(self._format())
             self._connection.execute("UPDATE meta SET value = value + 1 WHERE name = 'epoch'")
             row = self._connection.execute(f"SELECT {_EPOCH}").fetchone()
         return Epoch(row[0])
 
+    def read_format(self) -> int:
+        """The format that the stash has."""
+        with _failures():
+            return self._format()
+
+    def upgrade(self, epoch: Epoch, writes: Sequence[Write]) -> None:
+        """As `transact`, and the stash has the present format then (S6)."""
+        with self._transaction():
+            self._write(epoch, writes, ())
+            self._connection.execute("UPDATE meta SET value = ? WHERE name = 'format'", (FORMAT,))
+
     def transact(self, epoch: Epoch, writes: Sequence[Write], requires: Sequence[Require]) -> None:
         """Check the epoch and the requirements, then write all (S1, S2, S4)."""
+        if (
+            len(writes) == 1
+            and len(requires) == 1
+            and isinstance(write := writes[0], Put)
+            and self._put_alone(epoch, write, requires[0])
+        ):
+            self._log_pages += 2 + len(write.value) // _PAGE_BYTES
+            return
+        with self._transaction():
+            self._write(epoch, writes, requires)
+
+    def _put_alone(self, epoch: Epoch, write: Put, require: Require) -> bool:
+        """Put one row in one statement, a transaction of its own; False: nothing was written.
+
+        Why not is asked by the way of many statements, which finds the same.
+        """
+        collection, key, value = write.collection, write.key, write.value
+        row = (collection, key, value, _checksum(collection, key, value))
+        need = (epoch, require.collection, require.key, require.value)
+        try:
+            # The statement commits: what fails may have been written.
+            with _failures(committing=True):
+                return self._connection.execute(_PUT_ALONE, (*row, *need)).rowcount == 1
+        except BaseException:
+            with suppress(sqlite3.Error):
+                self._connection.execute("ROLLBACK")
+            raise
+
+    def _write(self, epoch: Epoch, writes: Sequence[Write], requires: Sequence[Require]) -> None:
         final = {
             (write.collection, write.key): write.value if isinstance(write, Put) else None
             for write in writes
@@ -85,10 +129,9 @@ class StashFile:
             if value is not None
         ]
         removals = [key for key, value in final.items() if value is None]
-        with self._transaction():
-            self._check(epoch, requires)
-            self._put(puts)
-            self._remove(removals)
+        self._check(epoch, requires)
+        self._put(puts)
+        self._remove(removals)
         self._log_pages += 1 + len(final) + sum(len(row[2]) for row in puts) // _PAGE_BYTES
 
     def confirm(self, epoch: Epoch) -> None:
@@ -151,6 +194,12 @@ class StashFile:
             with suppress(sqlite3.Error):
                 self._connection.execute("ROLLBACK")
             raise
+
+    def _format(self) -> int:
+        (stored,) = self._connection.execute(
+            "SELECT value FROM meta WHERE name = 'format'"
+        ).fetchone()
+        return int(stored)
 
     def _check(self, epoch: Epoch, requires: Sequence[Require]) -> None:
         columns = ", ".join([_EPOCH, *[_VALUE] * len(requires)])
@@ -236,10 +285,7 @@ def _check_format(connection: sqlite3.Connection, tables: set[str]) -> None:
         # Without an epoch nobody would be fenced off.
         if not isinstance(meta.get(name), int):
             raise Corrupt(f"the stash has no {name}")
-    if meta["format"] > FORMAT:
-        raise NewerFormat(
-            f"the stash has format {meta['format']}, this Meridian knows up to {FORMAT}"
-        )
+    refuse_newer(meta["format"])
 
 
 def refuse_lossy(connection: sqlite3.Connection) -> None:

@@ -10,18 +10,31 @@ INVARIANTS
   S3  transactions of one epoch take effect in the order they were handed over.
   S4  Determinate: nothing was written. Indeterminate: it may have been.
   S5  `confirm` returns only if the epoch was the newest at some moment after it was called.
+  S6  a stash has a format. A program that does not know it neither opens the stash nor takes it
+      over, also if it opened the stash before the format changed.
 
 Implementations: `stash_sqlite.py` (embedded default), `stash_postgres.py` (several coordinators),
 `memory.py` (the twin). One suite proves all: `tests/conformance/test_stash.py`. What the
-collections mean is said by those who own them: `txns.py` (batches, upper, commit tokens, cuts), the
-coordinator's catalog and oracle.
+collections mean is said by those who own them: `txns.py` (commits, marks, cuts), the coordinator's
+catalog and oracle.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
+from storage.errors import NewerFormat
 from storage.types import Epoch
+
+FORMAT: Final = 2
+"""The format of the stash, of everything in it and of the warehouse beside it. 1: a commit lies in
+several entries (`former_commits.py`)."""
+
+
+def refuse_newer(stored: int) -> None:
+    """Raise NewerFormat if a stash has a format that this program does not know (S6)."""
+    if stored > FORMAT:
+        raise NewerFormat(f"the stash has format {stored}, this Meridian knows up to {FORMAT}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +76,16 @@ class Stash(Protocol):
 
     async def fence(self) -> Epoch:
         """Take over: durably increment the epoch and return it. Older epochs are fenced from now
-        on.
+        on. Raises NewerFormat (S6).
         """
+        ...
+
+    async def read_format(self) -> int:
+        """The format that the stash has (S6)."""
+        ...
+
+    async def upgrade(self, epoch: Epoch, writes: Sequence[Write]) -> None:
+        """As `transact`; the same transaction gives the stash the format of this program (S6)."""
         ...
 
     async def transact(

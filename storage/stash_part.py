@@ -23,13 +23,21 @@ class StashPart:
         """See Stash; fences the whole."""
         return await self._whole.fence()
 
+    async def read_format(self) -> int:
+        """See Stash; of the whole."""
+        return await self._whole.read_format()
+
+    async def upgrade(self, epoch: Epoch, writes: Sequence[Write]) -> None:
+        """See Stash; the format is the whole's."""
+        await self._whole.upgrade(epoch, [self._moved(write) for write in writes])
+
     async def transact(
         self, epoch: Epoch, writes: Sequence[Write], *, requires: Sequence[Require] = ()
     ) -> None:
         """See Stash."""
         await self._whole.transact(
             epoch,
-            [replace(write, collection=self._place(write.collection)) for write in writes],
+            [self._moved(write) for write in writes],
             requires=[replace(need, collection=self._place(need.collection)) for need in requires],
         )
 
@@ -52,6 +60,9 @@ class StashPart:
 
     async def close(self) -> None:
         """Does nothing: who opened the whole closes it."""
+
+    def _moved(self, write: Write) -> Write:
+        return replace(write, collection=self._place(write.collection))
 
     def _place(self, collection: str) -> str:
         return f"{self._name}/{collection}"

@@ -24,7 +24,7 @@ from functools import partial
 from typing import Final, Generic, TypeVar
 
 from storage import postgres_tables as tables
-from storage.errors import Determinate, Indeterminate, Locked
+from storage.errors import Determinate, Indeterminate, Locked, NewerFormat
 from storage.postgres_lease import Lease, has_leader, wait_for_vacancy
 from storage.postgres_link import Link, UnfitServer
 from storage.postgres_tables import Session, SessionLost
@@ -99,6 +99,14 @@ class PostgresStash:
         """Check the epoch and the requirements, then write all, durably (S1, S2)."""
         await self._use(lambda: self._transact(epoch, tuple(writes), tuple(requires)))
 
+    async def read_format(self) -> int:
+        """The format that the stash has."""
+        return await self._use(lambda: _asked(tables.read_format(self._work)))
+
+    async def upgrade(self, epoch: Epoch, writes: Sequence[Write]) -> None:
+        """See Stash."""
+        await self._use(lambda: self._transact(epoch, tuple(writes), (), upgrades=True))
+
     async def confirm(self, epoch: Epoch) -> None:
         """See Stash (S5, L4)."""
         if self._closed:
@@ -136,7 +144,7 @@ class PostgresStash:
             try:
                 if await self._use(partial(self._take, vacant)) is not None:
                     return
-            except UnfitServer:
+            except (UnfitServer, NewerFormat):
                 raise
             except (Determinate, Indeterminate) as error:
                 log.warning("not taken over: %s", error)
@@ -183,12 +191,19 @@ class PostgresStash:
         return session
 
     async def _transact(
-        self, epoch: Epoch, writes: Sequence[Write], requires: Sequence[Require]
+        self,
+        epoch: Epoch,
+        writes: Sequence[Write],
+        requires: Sequence[Require],
+        *,
+        upgrades: bool = False,
     ) -> None:
         while True:
             session = await self._session_for(epoch)
             try:
-                return await tables.transact(self._work, session, writes, requires)
+                return await tables.transact(
+                    self._work, session, writes, requires, upgrades=upgrades
+                )
             except SessionLost:
                 # A session that was asked for on a lost connection came late: nothing was written.
                 self._session = None

@@ -100,6 +100,14 @@ class SqliteStash:
         """Check the epoch and the requirements, then write all, durably (S1, S2)."""
         await self._use(lambda file: file.transact(epoch, writes, requires))
 
+    async def read_format(self) -> int:
+        """The format that the stash has."""
+        return await self._use(lambda file: file.read_format())
+
+    async def upgrade(self, epoch: Epoch, writes: Sequence[Write]) -> None:
+        """See Stash."""
+        await self._use(lambda file: file.upgrade(epoch, writes))
+
     @property
     def exclusive(self) -> bool:
         """See Stash: the lock keeps everybody else out for as long as this is open (L4)."""

@@ -1,31 +1,33 @@
 """The txns shard: the one place where a transaction becomes durable.
 
     commit_at(ts, token, {shard: batch}, registrations, catalog) ── one stash transaction ──▶ ack
-         batches/<ts>/<shard>   tokens/<token>   shards/<shard>   txns/upper   catalog records
+         commits/<ts>: token, batches      if there are any: shards/<shard>   catalog records
 
     commit_at ──Indeterminate──▶ find(token) ── there ──▶ it happened: as after commit_at
-                                     └── not there ──▶ upper goes past it: it cannot arrive any more
+                                     └── not there ──▶ the mark moves: it cannot arrive any more
 
 INVARIANTS
-  T1  a batch leaves only after its table's log has reached it: at or below the applied cut, or
-      below the cut that `flushed` has for its shard; both are durable before anything is removed.
-      A token stays, with the number of batches that are left, until its last batch leaves.
-  T2  a commit is one stash transaction for any number of shards; `upper` becomes ts + 1 for all.
+  T1  a commit leaves only after the logs of all its tables have reached it: at or below the applied
+      cut, or the cut that `flushed` has for the shard. Both are durable before it is removed. A
+      batch that its table's log has reached is not read any more.
+  T2  a commit is one stash transaction for any number of shards, and one record. Its timestamp and
+      all before it are closed: `upper` is above each record, the mark, `closed` and every cut.
   T3  a commit at ts < upper writes nothing and raises TimestampPassed.
   T4  a token is found if and only if its commit happened (until tidied, after it was answered).
-      Once `find` has said no, the answer stays no, whatever may still be on its way to the stash.
+      Once `find` has said no, the answer stays no, whatever may still be on its way to the stash:
+      each commit requires the mark as it was, and the seal moves it unless the commit is there.
   T5  a commit whose outcome is unknown is looked up before the next one: reads between the two
       would miss it. A commit that was cancelled while under way is unknown, too.
   T6  a shard is written only between its registration and its being forgotten.
-  T7  nobody else moves `upper`: if it is not where this process left it, another one took over.
+  T7  nobody else moves the mark: if it is not where this process left it, another one took over.
   T8  `flushed` says which cut each table's log has reached: a log that ends before that cut has
       lost acknowledged data.
   T9  a shard is forgotten before its files go, and `forgotten` says so until they are gone.
-  T10 a removal whose outcome is unknown is repeated, as it was, before another one: what is left of
-      a commit is counted from what the stash has.
+  T10 a removal whose outcome is unknown is repeated, as it was, before another one.
 
-Collections: `txns` (upper, applied cut), `batches`, `tokens`, `shards`, `flushed`, `forgotten`.
-Cost is in proportion to the data and the shards touched, never to the number of tables.
+Collections: `txns` (the mark `upper`, `closed`, applied cut), `commits`, `shards`, `flushed`,
+`forgotten`. Commits of before lie in `batches` and `tokens` (`former_commits.py`). Cost is in
+proportion to the data and the shards touched, never to the number of tables.
 """
 
 import asyncio
@@ -47,28 +49,29 @@ from storage.batch import WriteBatch
 from storage.codec import decode_batch, encode_batch
 from storage.commit import Commit
 from storage.errors import Corrupt, Determinate, Fenced, RequireFailed
+from storage.former_commits import BATCHES, TOKENS, former_records
 from storage.outstanding import (
-    BATCHES,
-    TOKENS,
+    COMMITS,
     Leaving,
     Outstanding,
-    Removal,
-    batch_key,
-    decode_outcome,
-    outstanding,
-    parse_batch_key,
+    StoredCommit,
+    commit_key,
+    decode_stored_commit,
+    decode_stored_commits,
     pieces,
     plan_removals,
-    put_outcome,
+    put_commit,
 )
 from storage.stash import Delete, Put, Require, Stash, Write
 from storage.types import FIRST_TIMESTAMP, Epoch, ShardId, Timestamp, Token
 
-_TXNS, _SHARDS = "txns", "shards"
+MARKS: Final = "txns"
+_SHARDS = "shards"
 _FLUSHED, _FORGOTTEN = "flushed", "forgotten"
-COLLECTIONS = (BATCHES, TOKENS, _TXNS, _FLUSHED, _SHARDS, _FORGOTTEN)
+COLLECTIONS = (COMMITS, BATCHES, TOKENS, MARKS, _FLUSHED, _SHARDS, _FORGOTTEN)
 SHARDS_OF_FILES = (_SHARDS, _FORGOTTEN)
-_UPPER, _APPLIED = "upper", "applied"
+UPPER: Final = "upper"
+_CLOSED, _APPLIED = "closed", "applied"
 _TIMESTAMP = struct.Struct(">q")
 
 ENCODED_AT_ONCE_BYTES_MAX: Final = 256 << 10
@@ -112,8 +115,8 @@ class TxnsShard:
         self._stash = stash
         self._run_blocking = run_blocking
         self._epoch = epoch
-        # `_stored_upper` is what the stash holds; `_upper` may be further, by an applied cut.
-        self._stored_upper: Timestamp | None = None
+        # What the stash holds; `_upper` may be further, by a commit or a cut (T2).
+        self._mark: Timestamp | None = None
         self._upper = FIRST_TIMESTAMP
         self._applied = Timestamp(FIRST_TIMESTAMP - 1)
         self._shards: dict[ShardId, Timestamp] = {}
@@ -128,30 +131,42 @@ class TxnsShard:
 
     async def load(self) -> Recovered:
         """Read everything that start-up needs. Raises Corrupt if a committed batch is missing."""
-        marks = await self._stash.scan(_TXNS)
+        marks = await self._stash.scan(MARKS)
         shards = await self._stash.scan(_SHARDS)
-        outcomes = await self._stash.scan(TOKENS)
-        values = await self._stash.scan(BATCHES)
         flushed = await self._stash.scan(_FLUSHED)
         forgotten = frozenset(ShardId(key) for key in await self._stash.scan(_FORGOTTEN))
-        self._stored_upper = _decode_timestamp(marks[_UPPER]) if _UPPER in marks else None
+        self._mark = decode_timestamp(marks[UPPER]) if UPPER in marks else None
         if _APPLIED in marks:
-            self._applied = _decode_timestamp(marks[_APPLIED])
-        self._flushed = {ShardId(key): _decode_timestamp(cut) for key, cut in flushed.items()}
-        commits = outstanding(outcomes, values, self._stored_upper)
-        self._outstanding = {commit.token: commit for commit in commits}
-        reached = max([self._applied, *self._flushed.values()])
-        self._upper = max(self._stored_upper or FIRST_TIMESTAMP, Timestamp(reached + 1))
-        self._shards = {ShardId(key): _decode_timestamp(ts) for key, ts in shards.items()}
+            self._applied = decode_timestamp(marks[_APPLIED])
+        closed = decode_timestamp(marks[_CLOSED]) if _CLOSED in marks else FIRST_TIMESTAMP
+        self._flushed = {ShardId(key): decode_timestamp(cut) for key, cut in flushed.items()}
+        self._shards = {ShardId(key): decode_timestamp(ts) for key, ts in shards.items()}
+        commits = await self._stored_commits()
+        self._outstanding = {commit.token: self._waits_for(commit) for commit in commits}
+        last = max((commit.ts for commit in commits), default=self._applied)
+        reached = max([last, self._applied, *self._flushed.values()])
+        self._upper = max(self._mark or FIRST_TIMESTAMP, closed, Timestamp(reached + 1))
         self._unknown = None
         batches = [
-            (*parse_batch_key(key), _decode_value(key, value))
-            for key, value in values.items()
-            if not self._reached(*parse_batch_key(key))
+            (commit.ts, shard, _decode_batch(commit.ts, shard, value))
+            for commit in commits
+            for shard, value in sorted(commit.batches.items())
+            if shard in self._shards and not self._reached(commit.ts, shard)
         ]
         cuts = dict(self._flushed)
         shards_left = dict(self._shards)
         return Recovered(self._upper, self._applied, shards_left, batches, cuts, forgotten)
+
+    async def _stored_commits(self) -> Sequence[StoredCommit]:
+        """All commits that are left, oldest first; also of a stash that is not upgraded yet."""
+        tokens, batches = await self._stash.scan(TOKENS), await self._stash.scan(BATCHES)
+        former = former_records(tokens, batches, self._mark)
+        return decode_stored_commits({**former, **await self._stash.scan(COMMITS)})
+
+    def _waits_for(self, commit: StoredCommit) -> Outstanding:
+        """A batch whose shard is forgotten waits for nothing."""
+        sizes = {s: len(value) for s, value in commit.batches.items() if s in self._shards}
+        return Outstanding(commit.ts, commit.token, sizes)
 
     async def with_log(self) -> AbstractSet[ShardId]:
         """The shards that have a log in the warehouse; needs no `load`, and no leadership."""
@@ -163,7 +178,7 @@ class TxnsShard:
         Raises Fenced, Determinate, Indeterminate; after the last one only `load` helps.
         """
         assert self._unknown is None, "T5: an unknown commit is looked up first"
-        if upper > self._upper and not await self._move_upper(upper):
+        if upper > self._upper and not await self._move_mark(upper):
             raise _deposed()
 
     async def commit_at(self, commit: Commit) -> None:
@@ -174,12 +189,14 @@ class TxnsShard:
         self._check(commit)
         if commit.ts < self._upper:
             raise TimestampPassed(self._upper)
-        writes, sizes = self._plan_writes(commit, await self._encoded(commit))
+        encoded = await self._encoded(commit)
         if commit.ts < self._upper:
             raise TimestampPassed(self._upper)
+        sizes = {shard: len(value) for shard, value in encoded.items()}
         self._unknown = commit, sizes
+        writes = self._plan_writes(commit, encoded)
         try:
-            await self._stash.transact(self._epoch, writes, requires=[self._require_upper()])
+            await self._stash.transact(self._epoch, writes, requires=[self._require_mark()])
         except RequireFailed as error:
             self._unknown = None
             raise _deposed() from error
@@ -193,16 +210,16 @@ class TxnsShard:
 
         Raises like `commit_at`; an unknown commit stays unknown then, and `find` may be repeated.
         """
-        found = await self._read_token(token)
         if self._unknown is None or self._unknown[0].token != token:
-            return found
+            known = self._outstanding.get(token)
+            return None if known is None else known.ts
         commit, sizes = self._unknown
-        if found is None:
-            found = await self._seal(commit)
+        happened = await self._is_there(commit) or await self._seal(commit)
         self._unknown = None
-        if found is not None:
-            self._happened(commit, sizes)
-        return found
+        if not happened:
+            return None
+        self._happened(commit, sizes)
+        return commit.ts
 
     async def tidy(
         self, cut: Timestamp, flushed: Mapping[ShardId, Timestamp] | None = None
@@ -228,11 +245,11 @@ class TxnsShard:
             if cut > self._applied or reached:
                 notes = [Put(_FLUSHED, shard, _TIMESTAMP.pack(at)) for shard, at in reached.items()]
                 applied = max(cut, self._applied)
-                mark = Put(_TXNS, _APPLIED, _TIMESTAMP.pack(applied))
+                mark = Put(MARKS, _APPLIED, _TIMESTAMP.pack(applied))
                 await self._stash.transact(self._epoch, [*notes, mark])
                 self._applied = applied
                 self._flushed.update(reached)
-            for piece in pieces(self._applied_batches()):
+            for piece in pieces(self._applied_commits()):
                 await self._remove(Leaving(plan_removals(piece), piece))
 
     async def settle(self) -> None:
@@ -254,24 +271,24 @@ class TxnsShard:
             raise
         self._leaving = None
         for removal in leaving.removals:
-            if removal.after.sizes:
-                self._outstanding[removal.before.token] = removal.after
-            else:
-                del self._outstanding[removal.before.token]
+            del self._outstanding[removal.token]
+        if leaving.forgets:
+            for token, commit in self._outstanding.items():
+                self._outstanding[token] = commit.without(leaving.forgets)
         for shard in leaving.forgets:
             self._shards.pop(shard, None)
             self._flushed.pop(shard, None)
 
-    def _applied_batches(self) -> list[Removal]:
+    def _applied_commits(self) -> list[Outstanding]:
         """What Delta has by now, oldest first (T1)."""
-        removals: list[Removal] = []
         # A commit without rows has nothing to wait for once a cut has passed it.
         latest = max([self._applied, *self._flushed.values()])
-        for commit in self._outstanding.values():
-            gone = tuple(shard for shard in commit.sizes if self._reached(commit.ts, shard))
-            if gone or (not commit.sizes and commit.ts <= latest):
-                removals.append(Removal(commit, gone))
-        return removals
+        return [
+            commit
+            for commit in self._outstanding.values()
+            if commit.ts <= latest
+            and all(self._reached(commit.ts, shard) for shard in commit.sizes)
+        ]
 
     def _reached(self, ts: Timestamp, shard: ShardId) -> bool:
         """True if Delta has what this shard was given at `ts` (T1)."""
@@ -286,11 +303,13 @@ class TxnsShard:
         async with self._tidying:
             await self._repeat_removal()
             removals = [
-                Removal(commit, gone)
+                commit
                 for commit in self._outstanding.values()
-                if (gone := tuple(shard for shard in commit.sizes if shard in shards))
+                if commit.sizes and all(shard in shards for shard in commit.sizes)
             ]
             writes = [*catalog, *plan_removals(removals)]
+            # The cuts and commits that go with the shards have closed their timestamps (T2).
+            writes.append(Put(MARKS, _CLOSED, _TIMESTAMP.pack(self._upper)))
             for shard in sorted(shards):
                 writes += [Delete(_SHARDS, shard), Delete(_FLUSHED, shard)]
                 writes.append(Put(_FORGOTTEN, shard, b""))
@@ -321,83 +340,79 @@ class TxnsShard:
             return work()
         return await self._run_blocking(work)
 
-    def _plan_writes(
-        self, commit: Commit, encoded: Encoded
-    ) -> tuple[list[Write], Mapping[ShardId, int]]:
-        """The writes of a commit, and the size of each batch in bytes."""
-        writes: list[Write] = []
-        sizes: dict[ShardId, int] = {}
-        for shard, value in encoded.items():
-            sizes[shard] = len(value)
-            writes.append(Put(BATCHES, batch_key(commit.ts, shard), value))
+    def _plan_writes(self, commit: Commit, encoded: Encoded) -> Sequence[Write]:
+        """The writes of a commit: usually one."""
+        writes: list[Write] = [put_commit(commit.ts, commit.token, encoded)]
         writes += [
             Put(_SHARDS, shard, _TIMESTAMP.pack(commit.ts))
             for shard in commit.registers
             if shard not in self._shards
         ]
         writes += commit.records
-        writes.append(put_outcome(commit.token, commit.ts, len(commit.batches)))
-        writes.append(Put(_TXNS, _UPPER, _TIMESTAMP.pack(commit.ts + 1)))
-        return writes, sizes
+        return writes
 
     def _happened(self, commit: Commit, sizes: Mapping[ShardId, int]) -> None:
         self._unknown = None
-        self._upper_is(Timestamp(commit.ts + 1))
+        self._upper = max(self._upper, Timestamp(commit.ts + 1))
         for shard in commit.registers:
             self._shards.setdefault(shard, commit.ts)
         self._outstanding[commit.token] = Outstanding(commit.ts, commit.token, sizes)
 
-    async def _read_token(self, token: Token) -> Timestamp | None:
-        value = await self._stash.read(TOKENS, token)
-        return None if value is None else decode_outcome(token, value)[0]
+    async def _is_there(self, commit: Commit) -> bool:
+        """Whether the stash has the record of the commit."""
+        key = commit_key(commit.ts)
+        value = await self._stash.read(COMMITS, key)
+        return value is not None and decode_stored_commit(key, value).token == commit.token
 
-    async def _seal(self, commit: Commit) -> Timestamp | None:
+    async def _seal(self, commit: Commit) -> bool:
         """Make sure that a commit not found cannot arrive any more (T4), unless it just has.
 
-        Its requirement on `upper` fails once upper is past its timestamp. A seal whose own reply
-        was lost is recognised: upper has moved exactly there, and the token has not appeared.
+        It requires the mark as it was, which moves unless the record is there. A seal whose own
+        reply was lost is recognised: the mark is exactly there, and the record has not appeared.
         """
         sealed = Timestamp(commit.ts + 1)
-        if await self._move_upper(sealed):
-            return None
-        found = await self._read_token(commit.token)
-        if found is None:
-            if await self._stash.read(_TXNS, _UPPER) != _TIMESTAMP.pack(sealed):
-                raise _deposed()
-            self._upper_is(sealed)
-        return found
+        if await self._move_mark(sealed, [Require(COMMITS, commit_key(commit.ts), None)]):
+            return False
+        if await self._is_there(commit):
+            return True
+        if await self._stash.read(MARKS, UPPER) != _TIMESTAMP.pack(sealed):
+            raise _deposed()
+        self._mark_is(sealed)
+        return False
 
-    async def _move_upper(self, upper: Timestamp) -> bool:
-        """Raise `upper`, durably; False if it is not where this process left it."""
-        put = Put(_TXNS, _UPPER, _TIMESTAMP.pack(upper))
+    async def _move_mark(self, mark: Timestamp, requires: Sequence[Require] = ()) -> bool:
+        """Raise the mark, durably; False if it is not where this process left it."""
+        put = Put(MARKS, UPPER, _TIMESTAMP.pack(mark))
         try:
-            await self._stash.transact(self._epoch, [put], requires=[self._require_upper()])
+            await self._stash.transact(
+                self._epoch, [put], requires=[self._require_mark(), *requires]
+            )
         except RequireFailed:
             return False
-        self._upper_is(upper)
+        self._mark_is(mark)
         return True
 
-    def _upper_is(self, upper: Timestamp) -> None:
-        self._stored_upper = upper
-        self._upper = max(self._upper, upper)
+    def _mark_is(self, mark: Timestamp) -> None:
+        self._mark = mark
+        self._upper = max(self._upper, mark)
 
-    def _require_upper(self) -> Require:
-        stored = self._stored_upper
-        return Require(_TXNS, _UPPER, None if stored is None else _TIMESTAMP.pack(stored))
+    def _require_mark(self) -> Require:
+        return Require(MARKS, UPPER, None if self._mark is None else _TIMESTAMP.pack(self._mark))
 
 
 def _deposed() -> Fenced:
-    return Fenced("T7: somebody else moved upper")
+    return Fenced("T7: somebody else moved the mark")
 
 
-def _decode_value(key: str, value: bytes) -> WriteBatch:
+def _decode_batch(ts: Timestamp, shard: ShardId, value: bytes) -> WriteBatch:
     try:
         return decode_batch(value)
     except Corrupt as error:
-        raise Corrupt(f"batches/{key}: {error}") from error
+        raise Corrupt(f"commits/{commit_key(ts)}/{shard}: {error}") from error
 
 
-def _decode_timestamp(value: bytes) -> Timestamp:
+def decode_timestamp(value: bytes) -> Timestamp:
+    """A mark of the txns shard. Raises Corrupt."""
     if len(value) != _TIMESTAMP.size:
         raise Corrupt(f"not a timestamp: {value.hex()}")
     return Timestamp(_TIMESTAMP.unpack(value)[0])

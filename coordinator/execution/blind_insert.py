@@ -55,12 +55,12 @@ class TableRows:
 
     def table(self, rows: Sequence[tuple[object, ...]]) -> pa.Table:
         """See RowEncoder."""
-        # They are the rows of an `_Insert`, which went through core and queue as objects.
+        # They are the rows of a `BlindInsert`, which went through core and queue as objects.
         return pa.Table.from_batches([self._maker.batch(cast("Sequence[Row]", rows))])
 
 
 @dataclass(frozen=True, slots=True)
-class _Insert:
+class BlindInsert:
     """A statement that can be taken, compiled."""
 
     table: Table
@@ -71,22 +71,25 @@ class _Insert:
     tag: str
     runtime: RuntimeValues
 
-    def rows(self, parameters: Sequence[Value]) -> Sequence[Row] | None:
-        """The rows with these parameters; None if the general way must say what is wrong (I1)."""
+    def rows_and_size(self, parameters: Sequence[Value]) -> tuple[Sequence[Row], int] | None:
+        """The rows with these parameters, and about their bytes; None if the general way must say
+        what is wrong, or they are too large (I1).
+        """
         try:
             rows = self.source.rows(parameters)
         except SqlError:
             return None
         if any(row[ordinal] is None for row in rows for ordinal in self.not_null):
             return None
-        return rows if self.last_year.holds(rows) else None
+        nbytes = _size(rows)
+        return (rows, nbytes) if nbytes <= BYTES_MAX and self.last_year.holds(rows) else None
 
 
-_known: IdentityCache[ParameterizedStatement, _Insert | None] = IdentityCache()
+_known: IdentityCache[ParameterizedStatement, BlindInsert | None] = IdentityCache()
 """Statements compiled, once for all sessions; None: it goes the general way."""
 
 
-def _compiled(prepared: ParameterizedStatement, in_process: InProcess) -> _Insert | None:
+def _compiled(prepared: ParameterizedStatement, in_process: InProcess) -> BlindInsert | None:
     modify = prepared.bound
     if not isinstance(modify, Modify) or modify.kind is not ModifyKind.INSERT:
         return None
@@ -113,13 +116,20 @@ def _compiled(prepared: ParameterizedStatement, in_process: InProcess) -> _Inser
     not_null = tuple(at for at, column in enumerate(table.columns) if column.not_null)
     tag = f"{prepared.tag} {len(source.rows)}"
     plan, encoder = PreparedPlan(source), TableRows(table)
-    return _Insert(table, plan, not_null, LastYear(table), encoder, tag, runtime)
+    return BlindInsert(table, plan, not_null, LastYear(table), encoder, tag, runtime)
+
+
+def known_blind_insert(
+    prepared: ParameterizedStatement, in_process: InProcess
+) -> BlindInsert | None:
+    """The statement compiled; None if it goes another way."""
+    return _known.found(prepared, lambda: _compiled(prepared, in_process))
 
 
 async def run_blind_insert(execution: Execution, prepared: ParameterizedStatement) -> Done | None:
     """Run and commit the statement; None if it must take the general path (I1)."""
     services, transaction = execution.services, execution.transaction
-    insert = _known.found(prepared, lambda: _compiled(prepared, services.in_process))
+    insert = known_blind_insert(prepared, services.in_process)
     if insert is None or transaction.is_open or transaction.read_only:
         return None
     runtime = insert.runtime
@@ -128,14 +138,13 @@ async def run_blind_insert(execution: Execution, prepared: ParameterizedStatemen
     given = runtime.at_hand(services, transaction)
     if given is None:
         return None
-    rows = insert.rows((*execution.parameters, *given.values))
-    nbytes = 0 if rows is None else _size(rows)
-    if rows is None or nbytes > BYTES_MAX:
+    found = insert.rows_and_size((*execution.parameters, *given.values))
+    if found is None:
         return None
     names = names_to_rest_on(execution, prepared, writes=True)
     runtime.take(services.coordination, transaction, given)
     try:
-        await transaction.insert(Insertion(insert.table, rows, nbytes, insert.encoder, names))
+        await transaction.insert(Insertion(insert.table, *found, insert.encoder, names))
     except RequestRefused as refused:
         if refused.reason in (RefusedReason.CONFLICT, RefusedReason.STALE):
             leave_to_general_way(execution, given)

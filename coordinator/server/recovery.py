@@ -8,7 +8,8 @@ INVARIANTS
   U2  timestamps begin at or above the old ceiling and the txns shard's upper.
   U3  a shard is its newest Delta version plus every batch of the txns shard after that version's
       cut. A batch that was applied but not tidied is not counted twice.
-  U4  start-up changes nothing but the epoch and upper; a crash in the middle does no harm.
+  U4  start-up changes nothing but the epoch and upper; a crash in the middle does no harm. The
+      stash of an older program is first upgraded, in one transaction (`storage/upgrade.py`).
   U5 .. U8  the logs of the shards: `load_shards.py`.
 """
 
@@ -57,11 +58,12 @@ from storage.delta.schema import reported_definition
 from storage.errors import Corrupt, NotFound
 from storage.object_store import ObjectStore
 from storage.shard import TICKS_PER_MS, Definition, Fence, ShardState
-from storage.stash import Delete, Stash
+from storage.stash import FORMAT, Delete, Stash
 from storage.stash_part import StashPart
 from storage.txns import Recovered as Found
 from storage.txns import TxnsShard
 from storage.types import FIRST_TIMESTAMP, Epoch, ShardId, Source, Timestamp, inline_ts, is_file
+from storage.upgrade import upgrade
 
 log = logging.getLogger("meridian.recovery")
 
@@ -169,6 +171,7 @@ async def recover_timelines(
     )  # fmt: skip
     async with _leading(stash, epoch):
         history = decode_changes(await stash.scan(COLLECTION))
+        await _upgrade(stash, epoch, history)
         system = await _recover_timeline(ground, SYSTEM_TIMELINE, history)
         catalog = system.core.catalog
         lines = [
@@ -180,6 +183,16 @@ async def recover_timelines(
         for gone in dropped_timelines(history, catalog.timelines.values()):
             await dropped.remove(gone)
     return Timelines(system, lines, partial(open_timeline, ground), dropped.remove)
+
+
+async def _upgrade(
+    stash: Stash, epoch: Epoch, history: Sequence[tuple[Timestamp, Sequence[CatalogChange]]]
+) -> None:
+    """Bring the stash of an older program to the present format (U4)."""
+    lines = VersionedCatalog(history).current.timelines.values()
+    places = [line.place for line in lines if line != SYSTEM_TIMELINE]
+    if await upgrade(stash, epoch, ["", *places]):
+        log.info("the stash has format %s now", FORMAT)
 
 
 async def _check_belongs_together(stash: Stash, store: ObjectStore) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from compute.identity_cache import IdentityCache
+from coordinator.execution.blind_insert import known_blind_insert
 from coordinator.execution.context import Services
 from coordinator.execution.short_read import compile_short_read
 from coordinator.execution.short_writes.run import known_short_write
@@ -92,8 +93,9 @@ class KnownStatements:
         write = known_short_write(bound, self._services)
         if write is not None and write.columns != promised:
             write = None
+        insert = None if promised else known_blind_insert(bound, self._services.in_process)
         counted = None
-        if read is not None or write is not None:
+        if read is not None or write is not None or insert is not None:
             catalog = self._services.coordination.newest_catalog
             counted = self._counting.of_plan(statement, bound, catalog)
-        return ShortStatement(setting, engine, tuple(types), bound, read, write, counted)
+        return ShortStatement(setting, engine, tuple(types), bound, read, write, insert, counted)

@@ -58,9 +58,11 @@ from coordinator.pgwire.messages import (
 from coordinator.session.activity import Activity
 from coordinator.session.client import Client
 from coordinator.session.commands import Commands
+from coordinator.session.notice_ranks import is_severe_enough
 from coordinator.session.progress_notices import ProgressNotices
 from coordinator.session.requests import Identity
 from coordinator.session.short_answers import ShortAnswers
+from coordinator.session.short_commits import CommitFlight
 from coordinator.session.statement_counting import StatementCounting
 from coordinator.session.statement_log import StatementLog, Work
 from coordinator.session.statement_runner import StatementRunner
@@ -68,25 +70,6 @@ from coordinator.session_records import LogSeverity
 from coordinator.transaction.transaction import SessionTransaction
 from coordinator.variables.variables import Variables
 from sql.errors import SqlError
-
-_MESSAGE_RANK: Final = {
-    name: rank
-    for rank, name in enumerate(
-        (
-            "debug5",
-            "debug4",
-            "debug3",
-            "debug2",
-            "debug1",
-            "log",
-            "info",
-            "notice",
-            "warning",
-            "error",
-        )
-    )
-}
-
 
 _ENDED: Final = "57P01"
 _DEADLOCK: Final = "40P01"
@@ -234,7 +217,7 @@ class Session:
             await self._ready()
             await self._client.flush()
             while self._farewell is None:
-                message = self._client.take() or await self._next()
+                message = self._take() or await self._next()
                 if isinstance(message, Terminate):
                     return
                 await self._handle(message)
@@ -268,7 +251,13 @@ class Session:
         self._transaction.rollback()
         await self._runner.drop_temporary()
 
-    async def _next(self) -> FrontendMessage:
+    def _take(self) -> FrontendMessage | CommitFlight | None:
+        """What comes next: a message, or a flight that is answered whole."""
+        if self._skipping or self._in_pipeline:
+            return self._client.take()
+        return self._short.commits.next() or self._client.take()
+
+    async def _next(self) -> FrontendMessage | CommitFlight:
         self._waiting = True
         try:
             transaction = self._transaction
@@ -278,7 +267,7 @@ class Session:
             self._waiting = False
             self._commands.turns.begin()
 
-    async def _received(self, *, in_block: bool) -> FrontendMessage:
+    async def _received(self, *, in_block: bool) -> FrontendMessage | CommitFlight:
         name = "idle_in_transaction_session_timeout" if in_block else "idle_session_timeout"
         limit = self._variables.milliseconds(name)
         if limit == 0:
@@ -291,14 +280,14 @@ class Session:
         finally:
             timer.cancel()
 
-    async def _received_or_notified(self) -> FrontendMessage:
+    async def _received_or_notified(self) -> FrontendMessage | CommitFlight:
         """The next message; while there is none, notifications are sent as they come (S5)."""
         while True:
             if self._notified:
                 await self._send_notifications()
                 if not self._in_pipeline:
                     await self._client.flush()
-            message = self._client.take()
+            message = self._take()
             if message is not None:
                 return message
             await self._client.more()
@@ -327,9 +316,12 @@ class Session:
                 if portal is not None:
                     self.activity.running(portal.prepared.statement.text)
 
-    async def _handle(self, message: FrontendMessage) -> None:
+    async def _handle(self, message: FrontendMessage | CommitFlight) -> None:
         if isinstance(message, Query | Parse | Execute) and not self._skipping:
             self._tell_activity(message)
+        if isinstance(message, CommitFlight):
+            await self._commit(message)
+            return
         self._log.message = message
         match message:
             case Bind() | Execute() | Describe() | Parse() | Close():
@@ -368,6 +360,17 @@ class Session:
                 raise AssertionError("not a message of a running session")
             case _:
                 assert_never(message)
+
+    async def _commit(self, flight: CommitFlight) -> None:
+        """Answer a flight that ends in a commit, or else its first message."""
+        await self._guarded(self._short.commits.answer(flight))
+        if flight.is_left:
+            if message := self._client.take():
+                await self._handle(message)
+            return
+        if self._skipping and flight.portal is not None:
+            await self._guarded(self._commands.end_implicit())
+        await self._end_of_batch()
 
     def _logged(self, message: FrontendMessage, work: Work) -> Awaitable[None]:
         """The work, with records of it in the log if the settings ask for some."""
@@ -489,8 +492,7 @@ class Session:
     def _notice(self, notice: SqlError, severity: Severity) -> None:
         if severity is Severity.WARNING:
             self._log.failed(notice, LogSeverity.WARNING)
-        rank = _MESSAGE_RANK[severity.value.lower()]
-        if rank >= _MESSAGE_RANK[self._variables.get("client_min_messages")]:
+        if is_severe_enough(severity, self._variables.get("client_min_messages")):
             self._client.send(notice_response(notice, severity))
 
 

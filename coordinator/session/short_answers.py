@@ -14,6 +14,8 @@ INVARIANTS
   Y4  nothing is answered here while the log has a record of each statement. Of slow ones only, it
       has those that were slow here (L2 of `statement_log.py`).
 
+Flights that wait for a commit are answered by the session's task (`short_commits.py`).
+
 Not here: which queries are short (`execution/short_read.py`), bytes (`pgwire/flights.py`).
 """
 
@@ -44,6 +46,7 @@ from coordinator.session.known_statements import KnownStatements
 from coordinator.session.named_objects import PreparedStatements
 from coordinator.session.portals import Portals
 from coordinator.session.short_blocks import ShortBlocks
+from coordinator.session.short_commits import ShortCommits
 from coordinator.session.short_statement import ResultShape, ShortStatement
 from coordinator.session.statement_binder import StatementBinder
 from coordinator.session.statement_counting import StatementCounting
@@ -97,6 +100,10 @@ class ShortAnswers:
         self._blocks = ShortBlocks(
             services, transaction, variables, statements, portals, templates, self._known, counting
         )
+        self.commits = ShortCommits(
+            services, client, transaction, variables, statements, portals, templates, self._known,
+            counting, activity, log, self._may_answer,
+        )  # fmt: skip
 
     def answer(self) -> bool:
         """Answer the flight that comes next, if it is one; False: nothing has happened (Y1)."""

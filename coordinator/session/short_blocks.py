@@ -7,7 +7,7 @@ INVARIANTS
   Z1  in doubt nothing has happened but what the general way does once more: the transaction has
       begun, has its snapshot, holds a lock or has read what it will read.
   Z2  the unnamed portal is that of the last flight, as if it had come message by message.
-  Z3  COMMIT and whatever else has to wait goes the general way.
+  Z3  whatever has to wait is not answered here: COMMIT is `short_commits.py`'s.
 
 The other invariants are those of `short_answers.py`. What the core does: `core/short_writes/`.
 """

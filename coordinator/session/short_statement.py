@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from coordinator.execution.blind_insert import BlindInsert
 from coordinator.execution.short_read import ShortRead
 from coordinator.execution.short_writes.compile import CompiledWrite
 from coordinator.pgwire.codec import encode_backend
@@ -25,7 +26,8 @@ class ResultShape:
 class ShortStatement:
     """See the module. `setting`: what its plan depends on, the catalog's version among it.
     `engine`: the variable. `types`: of its parameters. `read`, `write`: None if it is no short one.
-    `counted`: where its runs are counted, if they are.
+    `insert`: into a table without keys, outside of blocks. `counted`: where its runs are counted,
+    if they are.
     """
 
     setting: tuple[object, ...]
@@ -34,10 +36,16 @@ class ShortStatement:
     bound: ParameterizedStatement
     read: ShortRead | None
     write: CompiledWrite | None
+    insert: BlindInsert | None
     counted: CountedStatement | None
     shapes: dict[tuple[int, ...], ResultShape] = field(
         default_factory=dict[tuple[int, ...], ResultShape]
     )
+
+    @property
+    def writes(self) -> bool:
+        """Whether it is a short write, as a transaction of its own or in a block."""
+        return self.write is not None or self.insert is not None
 
     def shape(self, formats: tuple[int, ...], variables: Variables) -> ResultShape:
         """Formats as in Bind. Raises SqlError for those that the result cannot have."""

@@ -124,8 +124,8 @@ class SessionTransaction:
         self.commit_ts: Timestamp | None = None
         """Of the last transaction that was committed with an id."""
         self.statements = 0
-        self.grouped = self.analyzed = False
-        """`analyzed`: a statement was prepared or bound: for PostgreSQL, too, that was a query."""
+        self.grouped = self.analyzed = self.refused_shortly = False
+        """`analyzed`: one was prepared or bound; `refused_shortly`: the short way has failed."""
         self.wrote = False
         self.inline = CountedInlineRows()
         self.counts = DatabaseCounts()

@@ -71,15 +71,17 @@ def raw(directory: Path) -> None:
 
 
 async def four_puts(stash: Stash, epoch: Epoch, number: int) -> None:
-    before = number.to_bytes(8, "big") if number else None
-    after = (number + 1).to_bytes(8, "big")
     writes = [
-        Put("batches", f"{number:020d}/t0123456789abcdef", bytes(700)),
-        Put("tokens", f"token-{number}", bytes(12)),
-        Put("catalog", str(number % 100), bytes(60)),
-        Put("txns", "upper", after),
+        Put("commits", f"{number:020d}", bytes(700)),
+        *(Put("catalog", str((number + place) % 100), bytes(60)) for place in range(3)),
     ]
-    await stash.transact(epoch, writes, requires=[Require("txns", "upper", before)])
+    await stash.transact(epoch, writes, requires=[Require("txns", "upper", None)])
+
+
+async def one_record(stash: Stash, epoch: Epoch, number: int) -> None:
+    """As a commit of rows does it."""
+    put = Put("commits", f"{number:020d}", bytes(700))
+    await stash.transact(epoch, [put], requires=[Require("txns", "upper", None)])
 
 
 async def stash_figures(directory: Path) -> None:
@@ -87,6 +89,9 @@ async def stash_figures(directory: Path) -> None:
     epoch = await stash.fence()
     await measure("hand-over only: read of one key", lambda _: stash.read("c", "k"))
     await measure("transact, 4 small puts", lambda n: four_puts(stash, epoch, n))
+    await measure(
+        "transact, the record of a commit", lambda n: one_record(stash, epoch, n + ROUNDS)
+    )
     small = [Put("c", "k", b"v")]
     for width in (1, 8, 64):
         name = f"transact, 1 small put, {width} in flight"

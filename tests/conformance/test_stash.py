@@ -1,4 +1,4 @@
-"""What every Stash promises (S1-S4), on every implementation."""
+"""What every Stash promises (S1-S4, S6), on every implementation."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from storage.errors import Determinate, Fenced, RequireFailed
-from storage.stash import Delete, Put, Require, Stash, Write
+from storage.stash import FORMAT, Delete, Put, Require, Stash, Write
 from tests.conformance.stash_places import (
     FaultyPlace,
     MemoryPlace,
@@ -436,5 +436,53 @@ def test_a_cancelled_caller_stops_nothing(place: Place) -> None:
             task.cancel()
         await put(stash, epoch, z=b"1")
         assert list(await stash.scan("c")) in (["a", "b", "z"], ["z"])
+
+    tell(place, story)
+
+
+def test_an_upgrade_is_a_transaction_and_leaves_the_present_format(place: Place) -> None:
+    async def story(stash: Stash) -> None:
+        assert await stash.read_format() == FORMAT
+        old = await stash.fence()
+        await put(stash, old, a=b"1")
+        epoch = await stash.fence()
+        with pytest.raises(Fenced):
+            await stash.upgrade(old, [Delete("c", "a")])
+        await stash.upgrade(epoch, [Delete("c", "a"), Put("c", "b", b"2")])
+        again = await place.crash(stash)
+        try:
+            assert await again.scan("c") == {"b": b"2"}
+            assert await again.read_format() == FORMAT
+        finally:
+            await again.close()
+
+    tell(place, story)
+
+
+@pytest.mark.parametrize("value", [b"", b"x" * 600, b"x" * 50_000])
+def test_one_row_under_one_requirement(place: Place, value: bytes) -> None:
+    """Stashes may have a shorter way for it; it promises the same."""
+
+    async def story(stash: Stash) -> None:
+        old = await stash.fence()
+        absent, there = Require("c", "mark", None), Require("c", "mark", b"1")
+        await stash.transact(old, [Put("c", "a", value)], requires=[absent])
+        assert await stash.scan("c") == {"a": value}
+        with pytest.raises(RequireFailed):
+            await stash.transact(old, [Put("c", "b", value)], requires=[there])
+        await put(stash, old, mark=b"1")
+        with pytest.raises(RequireFailed):
+            await stash.transact(old, [Put("c", "b", value)], requires=[absent])
+        await stash.transact(old, [Put("c", "a", b"again")], requires=[there])
+        epoch = await stash.fence()
+        for requires in ([there], [absent]):
+            with pytest.raises(Fenced):
+                await stash.transact(old, [Put("c", "b", value)], requires=requires)
+        await stash.transact(epoch, [Put("c", "mark", b"2")], requires=[there])
+        again = await place.crash(stash)
+        try:
+            assert await again.scan("c") == {"a": b"again", "mark": b"2"}
+        finally:
+            await again.close()
 
     tell(place, story)

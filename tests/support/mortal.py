@@ -58,6 +58,10 @@ class MortalStash(MemoryStash):
         write = super().transact
         await self._life.write(lambda: write(epoch, writes, requires=requires))
 
+    async def upgrade(self, epoch: Epoch, writes: Sequence[Write]) -> None:
+        write = super().upgrade
+        await self._life.write(lambda: write(epoch, writes))
+
 
 class MortalStore(MemoryObjectStore):
     """An object store of such a process."""

@@ -34,10 +34,13 @@ async def run_short_write(execution: Execution, prepared: ParameterizedStatement
     """Run and commit the statement, one without keys too (`blind_insert.py`). Raises LockBlocks,
     and RequestRefused.
     """
+    services, transaction = execution.services, execution.transaction
+    if transaction.refused_shortly:
+        transaction.refused_shortly = False
+        return None
     inserted = await run_blind_insert(execution, prepared)
     if inserted is not None:
         return inserted
-    services, transaction = execution.services, execution.transaction
     if transaction.is_open or transaction.read_only:
         return None
     statement = known_short_write(prepared, services)

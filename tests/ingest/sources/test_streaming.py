@@ -244,3 +244,47 @@ def test_values_that_do_not_fit_are_told_with_their_keys(
     told = rows(connected, "select key, code from feed_errors")
     assert told == [(b'{"id": "2"}', "22003"), (b'{"id": "1"}', "22008")]
     assert rows(connected, "select errors from meridian.sources") == [(2,)]
+
+
+def test_views_and_subscribers_follow_what_changes_upstream(
+    shop: psycopg.Connection, database: UpstreamDatabase
+) -> None:
+    is_same(shop, database)
+    counted = "select what, count(*) as n from orders group by what"
+    shop.execute(f"create materialized view m with (refresh = 'on commit') as {counted}".encode())
+    since = rows(shop, "select meridian_now()")[0][0]
+    with synchronous(database):
+        database.execute(
+            "UPDATE orders SET what = 'x' WHERE id < 3",
+            "DELETE FROM orders WHERE id = 3",
+            "UPDATE orders SET id = 44 WHERE id = 4",
+        )
+        assert sorted(rows(shop, "select * from m")) == [("w4", 1), ("w5", 1), ("x", 2)]
+        upto = rows(shop, "select meridian_now()")[0][0]
+    told = rows(
+        shop,
+        f"subscribe (select id from orders) with (snapshot = false) as of {since} up to {upto + 1}",
+    )
+    kept = sorted((diff, id_) for _, diff, id_ in told)
+    assert kept == [(-1, 3), (-1, 4), (1, 44)]
+
+
+def test_a_client_that_has_read_loses_to_what_upstream_has_changed(
+    shop: psycopg.Connection, database: UpstreamDatabase
+) -> None:
+    """Validation knows which rows have gone (A1)."""
+    is_same(shop, database)
+    shop.execute("create table own (n bigint)")
+    with synchronous(database):
+        for statement, outcome in (
+            ("UPDATE orders SET what = 'x' WHERE id = 1", "40001"),
+            ("UPDATE orders SET what = 'y' WHERE id = 2", None),
+        ):
+            shop.execute("begin")
+            assert rows(shop, "select count(*) from orders where id = 1") == [(1,)]
+            shop.execute("insert into own select count(*) from orders where id = 1")
+            database.execute(statement)
+            if outcome is None:
+                shop.execute("commit")
+            else:
+                assert refusal(shop, "commit")[0] == outcome

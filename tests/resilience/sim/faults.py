@@ -59,6 +59,12 @@ class FaultyStash:
             "stash.transact", lambda: self._inner.transact(epoch, writes, requires=requires)
         )
 
+    async def read_format(self) -> int:
+        return await self._call("stash.read_format", self._inner.read_format)
+
+    async def upgrade(self, epoch: Epoch, writes: Sequence[Write]) -> None:
+        await self._call("stash.upgrade", lambda: self._inner.upgrade(epoch, writes))
+
     @property
     def exclusive(self) -> bool:
         return self._inner.exclusive

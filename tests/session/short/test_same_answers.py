@@ -29,6 +29,7 @@ from coordinator.pgwire.messages import (
     Target,
 )
 from coordinator.session.short_answers import ShortAnswers
+from coordinator.session.short_commits import CommitFlight, ShortCommits
 from storage.memory import MemoryObjectStore
 from tests.session.short.test_short_reads import Alone
 from tests.support.connections import on_a_loop
@@ -45,6 +46,7 @@ TABLES = (
     " g small, h text unique, i smallint, j timestamptz)",
     "create table k (a bigint, b text, c bpchar(4), primary key (a, b))",
     "create table s (a serial, b int default 3, c timestamptz default now())",
+    "create table l (a int not null, b varchar(3), c date default '2020-01-01')",
     "create schema other",
     "create table other.t (a text primary key, b int)",
 )
@@ -81,6 +83,9 @@ TEXTS = (
     "update s set c = now(), b = {n} where a = {z} returning a, b",
     "update k set c = '{w}' || {n} where a = {n} and b = '{w}' returning *",
     "insert into k values ({n}, '{w}') on conflict (a, b) do update set c = '{w}' returning c, a",
+    "insert into l values ({n}, '{w}', '{day}')",
+    "insert into l (a, b) values ({n}, '{w}'), ({z}, '{w}')",
+    "select a, b, count(*) from l where a = {n} group by a, b order by a, b",
     "select currval('s_a_seq'), lastval(), {n}",
     "update t set b = b + {n}, c = '{w}' where a = {n}",
     "update t set e = {m} where h = '{w}'",
@@ -105,6 +110,14 @@ PREPARED = (
     ("insert into k values ($1, $2, 'x') returning c, a, b || '!'", "nw"),
     ("update k set c = $2 where a = $1 and b = $2 returning *", "nw"),
     ("delete from k where a = $1 and b = $2 returning a, c", "nw"),
+    ("insert into l (a, b) values ($1, $2)", "nw"),
+    ("insert into t (a, b, h) values ($1, $1, $2)", "nw"),
+    ("insert into t (a, b) values ($1, 1) on conflict (a) do update set b = t.b + 1", "n"),
+    ("update t set b = b + 1, c = $2 where a = $1", "nw"),
+    ("delete from t where a = $1", "n"),
+    ("begin", ""),
+    ("commit", ""),
+    ("rollback work", ""),
     ("select $1::int, $2::text", "nw"),
     ("select a, b, c, d, e, f, g, h, i, j from t where a = $1", "n"),
     ("select b from t where h = $1 and a > $2", "wn"),
@@ -238,7 +251,7 @@ async def _told(
 ) -> tuple[list[tuple[bytes, list[BackendMessage]]], int]:
     """What the client is told, and how many answers were short."""
     short_ones = 0
-    answer = ShortAnswers.answer
+    answer, answer_commit = ShortAnswers.answer, ShortCommits.answer
 
     def counted(self: ShortAnswers) -> bool:
         nonlocal short_ones
@@ -246,9 +259,15 @@ async def _told(
         short_ones += done
         return done
 
+    async def counted_commit(self: ShortCommits, flight: CommitFlight) -> None:
+        nonlocal short_ones
+        await answer_commit(self, flight)
+        short_ones += not flight.is_left
+
     limits = ExecutionLimits(short_reads=short)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ShortAnswers, "answer", counted)
+        patch.setattr(ShortCommits, "answer", counted_commit)
         store = MemoryObjectStore()
         local = ReferenceExecutor(
             lambda shard, file: pq.read_table(io.BytesIO(store.peek(f"{shard}/{file.name}")))

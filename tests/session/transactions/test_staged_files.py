@@ -181,7 +181,7 @@ class ForgetfulStash(MemoryStash):
         self, epoch: Epoch, writes: Sequence[Write], *, requires: Sequence[Require] = ()
     ) -> None:
         await super().transact(epoch, writes, requires=requires)
-        if self.silent and any(write.collection == "batches" for write in writes):
+        if self.silent and any(write.collection == "commits" for write in writes):
             self.asked.set()
             raise Indeterminate("the answer is lost")
 

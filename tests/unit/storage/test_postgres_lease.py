@@ -2,10 +2,12 @@
 
 import asyncio
 
+import asyncpg
 import pytest
 
-from storage.errors import Fenced
+from storage.errors import Fenced, NewerFormat
 from storage.postgres_lease import FREE_S, HELD_S, LeaderWatch, Sign
+from storage.stash import FORMAT, Put
 from storage.stash_postgres import PostgresStash
 from storage.types import Epoch
 from tests.unit.storage.postgres_scene import (
@@ -48,7 +50,7 @@ def test_a_transaction_that_waits_for_a_take_over_is_fenced(dsn: str) -> None:
     async def story(stash: PostgresStash, dsn: str) -> None:
         old = await stash.fence()
         await put(stash, old, "a", b"old")
-        taking = "UPDATE meridian.stash SET epoch = epoch + 1, session = 1"
+        taking = "UPDATE meridian.stash SET epoch = epoch + 1, known_epoch = epoch + 1, session = 1"
         async with blocked(dsn, taking) as release, asyncio.TaskGroup() as tasks:
             late = tasks.create_task(outcome(put(stash, old, "a", b"late")))
             await backends(dsn, "meridian stash", waiting=1)
@@ -168,3 +170,77 @@ def test_a_watcher_that_saw_nothing_for_a_while_begins_anew() -> None:
     assert not watch.is_vacant(sign(1, 1, held=False), 100.0)
     watch.blinded()
     assert not watch.is_vacant(sign(1, 1, held=False), 100.0 + HELD_S)
+
+
+FORMER_LAYOUT = """
+DROP SCHEMA meridian CASCADE;
+CREATE SCHEMA meridian;
+CREATE TABLE meridian.stash (
+    only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+    format integer NOT NULL, epoch bigint NOT NULL, session bigint NOT NULL);
+CREATE TABLE meridian.entries (
+    collection text COLLATE "C", key text COLLATE "C", value bytea NOT NULL,
+    checksum bigint NOT NULL, PRIMARY KEY (collection, key));
+CREATE TABLE meridian.lease (
+    only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+    epoch bigint NOT NULL, beat bigint NOT NULL);
+INSERT INTO meridian.stash (format, epoch, session) VALUES (1, 0, 0);
+INSERT INTO meridian.lease (epoch, beat) VALUES (0, 0);
+"""
+FORMER_TAKE_OVER = """
+UPDATE meridian.stash SET epoch = epoch + 1, session = 1
+WHERE NULL::bigint IS NULL OR epoch = NULL RETURNING epoch
+"""
+
+
+def test_a_program_of_before_does_not_take_over_what_was_upgraded(dsn: str) -> None:
+    """It has stood by since before, and looks at no format when it takes over."""
+
+    async def story(_: PostgresStash, dsn: str) -> None:
+        former = await asyncpg.connect(dsn)
+        await former.execute(FORMER_LAYOUT)
+        stash = await PostgresStash.open(dsn)
+        try:
+            assert await stash.read_format() == 1
+            epoch = await stash.fence()
+            # Until the upgrade it may: nothing is there that it does not know.
+            assert await former.fetchval(FORMER_TAKE_OVER) == epoch + 1
+            with pytest.raises(Fenced):
+                await stash.upgrade(epoch, [Put("c", "a", b"1")])
+            assert await stash.scan("c") == {}
+            assert await stash.read_format() == 1
+            epoch = await stash.fence()
+            await stash.upgrade(epoch, [Put("c", "a", b"1")])
+            assert await stash.scan("c") == {"a": b"1"}
+            assert await stash.read_format() == FORMAT
+            with pytest.raises(asyncpg.CheckViolationError):
+                await former.fetchval(FORMER_TAKE_OVER)
+            await stash.confirm(epoch)
+            assert await stash.fence() == epoch + 1
+        finally:
+            await stash.close()
+            await former.close()
+
+    tell(story, dsn)
+
+
+def test_who_does_not_know_the_format_does_not_take_over(dsn: str) -> None:
+    async def story(leader: PostgresStash, dsn: str) -> None:
+        await leader.fence()
+        await until_led(leader)
+        waiting = await PostgresStash.open(dsn)
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                taker = tasks.create_task(outcome(waiting.stand_by()))
+                await backends(dsn, "meridian watch")
+                administrator = await asyncpg.connect(dsn)
+                await administrator.execute("UPDATE meridian.stash SET format = 1000")
+                await leader.close()
+                assert await taker is NewerFormat
+            assert await outcome(waiting.fence()) is NewerFormat
+            assert await administrator.fetchval("SELECT epoch FROM meridian.stash") == 1
+            await administrator.close()
+        finally:
+            await waiting.close()
+
+    tell(story, dsn)

@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -23,8 +24,8 @@ from storage.errors import (
     NewerFormat,
     RequireFailed,
 )
-from storage.sqlite_file import FORMAT, StashFile, classify, open_stash_file, refuse_lossy
-from storage.stash import Delete, Put, Require
+from storage.sqlite_file import StashFile, classify, open_stash_file, refuse_lossy
+from storage.stash import FORMAT, Delete, Put, Require
 from storage.stash_sqlite import SqliteStash
 from storage.types import Epoch
 
@@ -246,7 +247,7 @@ def test_no_statement_reads_the_whole_table(path: Path) -> None:
 
     class Recording(Disk):
         def execute(self, sql: str, parameters: Sequence[object] = (), /) -> sqlite3.Cursor:  # type: ignore[override]
-            if sql.startswith(("SELECT", "REPLACE", "DELETE", "UPDATE")):
+            if sql.startswith(("SELECT", "REPLACE", "DELETE", "UPDATE", "INSERT")):
                 statements.append(sql)
                 plan = super().execute(f"EXPLAIN QUERY PLAN {sql}", parameters).fetchall()
                 scans = [row for row in plan if row[3].startswith("SCAN entries")]
@@ -257,10 +258,49 @@ def test_no_statement_reads_the_whole_table(path: Path) -> None:
     file = StashFile(disk)
     writes = [Put("c", str(n), b"1") if n % 2 else Delete("c", str(n)) for n in range(40)]
     file.transact(epoch, writes, [Require("c", "a", None), Require("c", "b", None)])
+    file.transact(epoch, [Put("c", "a", b"1")], [Require("c", "b", None)])
     file.read("c", "1")
     file.scan("c")
     file.close()
-    assert {sql.split()[0] for sql in statements} == {"SELECT", "REPLACE", "DELETE"}
+    assert {sql.split()[0] for sql in statements} == {"SELECT", "REPLACE", "DELETE", "INSERT"}
+
+
+@pytest.mark.parametrize(
+    ("code", "outcome"),
+    [
+        (sqlite3.SQLITE_FULL, Determinate),
+        (sqlite3.SQLITE_IOERR_WRITE, Indeterminate),
+        (sqlite3.SQLITE_IOERR_FSYNC, Fatal),
+    ],
+)
+def test_the_statement_of_one_row_commits(path: Path, code: int, outcome: type[Exception]) -> None:
+    """What fails in it may have been written."""
+    file, disk, epoch = failing_disk(path)
+    absent = [Require("c", "mark", None)]
+    file.transact(epoch, [Put("c", "a", b"1")], absent)
+    disk.fail = ("INSERT", code)
+    with pytest.raises(outcome) as raised:
+        file.transact(epoch, [Put("c", "b", b"2")], absent)
+    assert type(raised.value) is outcome
+    disk.fail = None
+    assert not disk.in_transaction
+    assert file.scan("c") == {"a": b"1"}
+    file.transact(epoch, [Put("c", "c", b"3")], absent)
+    assert file.scan("c") == {"a": b"1", "c": b"3"}
+    file.close()
+
+
+def test_a_format_that_came_since_is_not_taken_over(path: Path) -> None:
+    """Without the lock, another process may have upgraded the file."""
+    file = open_stash_file(path, exclusive=False)
+    assert file.fence() == 1
+    with closing(sqlite3.connect(path)) as other, other:
+        other.execute("UPDATE meta SET value = ? WHERE name = 'format'", (FORMAT + 1,))
+    with pytest.raises(NewerFormat):
+        file.fence()
+    with closing(sqlite3.connect(path)) as other:
+        assert other.execute("SELECT value FROM meta WHERE name = 'epoch'").fetchone() == (1,)
+    file.close()
 
 
 def test_nothing_is_served_after_a_failed_sync(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

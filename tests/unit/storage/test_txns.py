@@ -1,7 +1,6 @@
 """The txns shard: stories in testdata, and what a story tells badly."""
 
 import asyncio
-import struct
 from collections.abc import Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -13,6 +12,7 @@ from storage.batch import WriteBatch
 from storage.commit import Commit
 from storage.errors import Corrupt, Determinate, Fenced, Indeterminate
 from storage.memory import MemoryStash
+from storage.outstanding import decode_stored_commit, encode_stored_commit
 from storage.stash import Delete, Put, Require, Write
 from storage.txns import Recovered, TimestampPassed, TxnsShard
 from storage.types import Epoch, ShardId, Timestamp, Token
@@ -70,7 +70,7 @@ class TracingStash:
         return await self.inner.scan(collection)
 
     async def read(self, collection: str, key: str) -> bytes | None:
-        self.trace.append(f"read {collection}/{key}")
+        self.trace.append(f"read {collection}/{key}".replace("0000000000000000", "~"))
         return await self.inner.read(collection, key)
 
     async def close(self) -> None:
@@ -83,11 +83,9 @@ def show(write: Write | Require) -> str:
         return f"delete {key}"
     verb = "put" if isinstance(write, Put) else "require"
     value = write.value
-    if write.collection == "batches":
-        return f"{verb} {key}"
-    if value is not None and write.collection == "tokens":
-        ts, left = struct.unpack(">qI", value)
-        return f"{verb} {key}={ts}" + (f" batches={left}" if left > 1 else "")
+    if value is not None and write.collection == "commits":
+        stored = decode_stored_commit(write.key, value)
+        return f"{verb} {key}={stored.token}({','.join(stored.batches)})"
     if value is not None and write.collection in {"txns", "shards", "flushed"}:
         return f"{verb} {key}={int.from_bytes(value[:8], 'big', signed=True)}"
     return f"{verb} {key}={None if value is None else value.decode()}"
@@ -251,8 +249,8 @@ def test_tidy_takes_small_pieces_and_lets_commits_pass() -> None:
             for ts in range(500, 505):
                 await txns.commit_at(commit(ts, "t", ids=[ts]))
         assert max(sizes) <= 128
-        assert len(sizes) >= 8 + 5
-        assert list(await stash.scan("tokens")) == [f"k{ts}" for ts in range(500, 505)]
+        assert len(sizes) >= 4 + 5
+        assert list(await stash.scan("commits")) == [f"{ts:020d}" for ts in range(500, 505)]
         return await TxnsShard(stash, await stash.fence()).load()
 
     recovered = run(story())
@@ -265,8 +263,7 @@ def test_a_huge_commit_is_tidied_in_one_piece() -> None:
         stash, txns = await fresh()
         await txns.commit_at(commit(1, *(f"t{i}" for i in range(500)), register=True))
         await txns.tidy(Timestamp(1))
-        assert await stash.scan("batches") == {}
-        assert await stash.scan("tokens") == {}
+        assert await stash.scan("commits") == {}
 
     run(story())
 
@@ -292,25 +289,25 @@ def test_a_crash_inside_tidy_leaves_no_half_commit() -> None:
         stash = Mortal()
         txns = TxnsShard(stash, await stash.fence())
         await txns.load()
-        for ts in range(1, 101):
+        for ts in range(1, 301):
             await txns.commit_at(commit(ts, "t", "u", "v", register=ts == 1))
         stash.lives = lives
         finished = True
         try:
-            await txns.tidy(Timestamp(90))
+            await txns.tidy(Timestamp(290))
         except Indeterminate:
             finished = False
         reborn = stash.crash()
         recovery = TxnsShard(reborn, await reborn.fence())
         recovered = await recovery.load()
-        since = 90 if lives else 0
-        assert recovered.applied == (90 if lives else -1)
+        since = 290 if lives else 0
+        assert recovered.upper == 301
+        assert recovered.applied == (290 if lives else -1)
         assert [ts for ts, shard, _ in recovered.batches if shard == "u"] == [
-            *range(since + 1, 101)
+            *range(since + 1, 301)
         ]
-        await recovery.tidy(Timestamp(90))
-        assert list(await reborn.scan("tokens")) == sorted(f"k{ts}" for ts in range(91, 101))
-        assert len(await reborn.scan("batches")) == 30
+        await recovery.tidy(Timestamp(290))
+        assert list(await reborn.scan("commits")) == [f"{ts:020d}" for ts in range(291, 301)]
         return finished
 
     outcomes = [run(story(lives)) for lives in range(6)]
@@ -340,12 +337,11 @@ def test_a_crash_while_one_shard_lags_leaves_only_its_batches() -> None:
         firsts = {"t": 91, "u": 11, "v": 71} if lives else dict.fromkeys("tuv", 1)
         assert left == {shard: [*range(first, 101)] for shard, first in firsts.items()}
         await recovery.tidy(Timestamp(10), flushed)
-        assert len(await reborn.scan("batches")) == 10 + 90 + 30
-        assert len(await reborn.scan("tokens")) == 90
+        # A record stays until the last of its tables has it.
+        assert len(await reborn.scan("commits")) == 90
         # The laggard catches up: nothing is left below the cut, whoever removed the rest.
         await recovery.tidy(Timestamp(90), {ShardId("u"): Timestamp(90)})
-        assert sorted(await reborn.scan("tokens")) == sorted(f"k{ts}" for ts in range(91, 101))
-        assert len(await reborn.scan("batches")) == 30
+        assert list(await reborn.scan("commits")) == [f"{ts:020d}" for ts in range(91, 101)]
         await TxnsShard(reborn, await reborn.fence()).load()
         return finished
 
@@ -354,16 +350,22 @@ def test_a_crash_while_one_shard_lags_leaves_only_its_batches() -> None:
     assert outcomes[-1] is True
 
 
+RECORD = encode_stored_commit(Token("k5"), {ShardId("t"): b"MWB1 torn", ShardId("u"): b""})
+
+
 @pytest.mark.parametrize(
     ("damage", "reason"),
     [
-        (Delete("batches", f"{5:020d}/t"), "has 1 batches instead of 2"),
-        (Delete("tokens", "k5"), "belong to no commit"),
-        (Put("batches", f"{5:020d}/t", b"MWB1 torn"), "/t: not a write batch"),
-        (Put("batches", "nonsense", b""), "is not a batch"),
-        (Put("txns", "upper", b"\0\0\0\0\0\0\0\5"), "not below upper 5"),
-        (Put("txns", "upper", b"short"), "not a timestamp"),
+        (Put("commits", f"{5:020d}", b""), "not a commit"),
+        (Put("commits", f"{5:020d}", b"MCR1 torn"), "not a commit"),
+        (Put("commits", f"{5:020d}", RECORD[:-1]), "not a commit"),
+        (Put("commits", f"{5:020d}", RECORD + b"x"), "not a commit"),
+        (Put("commits", f"{5:020d}", RECORD.replace(b"MCR1", b"MCR2")), "not a commit"),
+        (Put("commits", f"{5:020d}", RECORD), "/t: not a write batch"),
+        (Put("commits", "nonsense", b""), "is not a commit"),
+        (Put("batches", f"{5:020d}/t", b"MWB1"), "belong to no commit"),
         (Put("tokens", "k5", b"short"), "not an outcome"),
+        (Put("txns", "upper", b"short"), "not a timestamp"),
     ],
 )
 def test_damage_is_found_at_load(damage: Write, reason: str) -> None:
@@ -387,9 +389,7 @@ def test_commit_cost_does_not_depend_on_the_number_of_shards() -> None:
         await txns.commit_at(many)
         stash.trace.clear()
         await txns.commit_at(commit(2, "t7"))
-        assert stash.trace == [
-            "transact require txns/upper=2, put batches/~0002/t7, put tokens/k2=2, put txns/upper=3"
-        ]
+        assert stash.trace == ["transact require txns/upper=None, put commits/~0002=k2(t7)"]
         return len(stash.trace)
 
     assert run(story()) == 1
