@@ -12,6 +12,8 @@ INVARIANTS
       as before, up to `LONGEST_PAUSE_S`. REFRESH does not wait.
   C4  an error of the query is kept for people to see, and is an end of nothing: writes go on, reads
       answer by the definition, and the view is tried again.
+  C5  a view over views is computed from the tables below them. Stored rows of a view below are no
+      input: they are not those of its query at all times, so their changes mean nothing.
 """
 
 import asyncio
@@ -44,6 +46,9 @@ log = logging.getLogger("meridian.views")
 
 _DATABASE: Final = "meridian"
 """The name of the database that computes views; no definition may depend on it."""
+
+_SETTINGS: Final = {"view_reads": "definition"}
+"""Of the views below, the queries are read (C5)."""
 
 FIRST_PAUSE_S: Final = 0.05
 """From the moment a view falls behind to the first try. Smaller: more is computed that the next
@@ -184,7 +189,7 @@ class ViewCatchUp:
         None: the view is otherwise by now.
         """
         services = self._services
-        variables = Variables(user="meridian", defaults={})
+        variables = Variables(user="meridian", defaults=_SETTINGS)
         transaction = SessionTransaction(services.coordination, services.clock, SERVER, variables)
         transaction.settle = _nothing_deferred
         execution = Execution(services, transaction, variables, _unheard)

@@ -1,5 +1,7 @@
 """Attach a materialized view whose rows a transaction has just computed (V6 of `core/views`)."""
 
+from collections.abc import Collection
+
 from coordinator.core.messages.catalog_changes import AttachView
 from coordinator.core.transactions import VALIDATING
 from coordinator.execution.context import Execution, Services
@@ -7,7 +9,8 @@ from sql.catalog.catalog import SYSTEM_TIMELINE, Catalog, Table
 from sql.catalog.objects import ExactView, ViewDefinition, relations_used_by
 from sql.incremental.derive import maintenance_program
 from sql.incremental.program import MaintenanceProgram
-from sql.plan.nodes import Plan
+from sql.plan.nodes import Plan, RelationId
+from sql.plan.traverse import scans
 from storage.types import Timestamp
 
 
@@ -22,10 +25,20 @@ def attach_view(execution: Execution, table: Table, ts: Timestamp, query: Plan) 
     inputs, definitions = _relations_below(execution.catalog(), table)
     view = ExactView(inputs, definitions, ts)
     transaction.changed_catalog = transaction.wrote = True
-    put_program(execution.services, table, view, query)
+    if _reads_tables(execution.catalog(), inputs, query):
+        put_program(execution.services, table, view, query)
     change = AttachView(table.oid, view)
     execution.services.coordination.change_catalog(transaction.id, [change])
     return True
+
+
+def _reads_tables(catalog: Catalog, inputs: Collection[int], query: Plan) -> bool:
+    """Whether a query reads nothing but the inputs; if it reads stored rows of views, catch-up
+    derives the program from those views' queries.
+    """
+    found = (catalog.by_oid(oid) for oid in inputs)
+    shards = {RelationId(table.shard) for table in found if table is not None}
+    return all(scan.relation in shards for scan in scans(query))
 
 
 def put_program(services: Services, table: Table, exact: ExactView, query: Plan) -> None:

@@ -7,6 +7,8 @@ INVARIANTS
   R1  it does what REFRESH does: it reads the inputs at T and depends on them and on all rows of the
       view, so the commit attaches the view only if all of it is still so.
   R2  nothing is written before all rows are known. Until then the whole query may run instead.
+  R3  stored rows of a view below are no input: at the time from which on changes are read they may
+      have been those of an earlier one.
 """
 
 from collections.abc import AsyncGenerator, Mapping
@@ -31,6 +33,7 @@ from coordinator.execution.dml.row_sink import RowSink
 from coordinator.execution.dml.transient_relations import run_over_transient
 from coordinator.execution.spill import write_rows
 from coordinator.execution.views.attach import attach_view
+from sql.binder.stored.view_reads import follows_inputs
 from sql.catalog.catalog import Table
 from sql.incremental.derive import maintenance_program
 from sql.incremental.program import MaintenanceProgram, Strategy
@@ -55,7 +58,7 @@ async def refresh_by_changes(execution: Execution, statement: RefreshMaterialize
     table, source = statement.table, statement.source
     if statement.difference is not None or statement.after is not table:
         return False
-    if source is None or not statement.tables:
+    if source is None or any(map(follows_inputs, statement.tables)):
         return False
     left = execution.services.coordination.left_view(table.oid)
     program = None if left is None else maintenance_program(source)

@@ -38,6 +38,8 @@ def view_rows(catalog: Catalog, log: CatchUpLog) -> Iterator[tuple[Value, ...]]:
             upkeep.given_up,
             int(1_000 * upkeep.last_s),
             upkeep.because,
+            known.by_changes,
+            known.delta_rows,
         )
 
 

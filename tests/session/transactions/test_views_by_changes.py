@@ -10,6 +10,7 @@ import pytest
 
 from coordinator.core.settings import CoreSettings
 from coordinator.execution.views.attempts import ViewAttempts
+from coordinator.server.view_catch_up import ViewCatchUp
 from tests.support.connections import Connection, all_rows, connected, on_a_loop
 from tests.support.stack import Stack, running
 
@@ -96,6 +97,8 @@ async def test_rows_that_came_and_went_while_it_was_behind_are_none() -> None:
         await play(one, "update t set v = 9 where id = 2001", "delete from t where id = 2001")
         known = await caught_up(stack, oid)
         assert known.by_changes
+        shown = "select by_changes from meridian.materialized_views where table_name = 'm'"
+        assert await all_rows(one, shown) == [(known.by_changes,)]
         await play(one, "set view_reads = stored")
         assert await all_rows(one, "select n from m where g = 5") == [(10,)]
 
@@ -176,3 +179,59 @@ async def test_explain_says_of_each_node_how_it_is_maintained_and_why_not() -> N
             line for (line,) in await all_rows(one, "explain create materialized view y as table t")
         ]
         assert not any("Maintenance" in str(line) for line in lines)
+
+
+@on_a_loop
+async def test_a_view_over_a_view_goes_on_from_the_tables_below_both() -> None:
+    never = CoreSettings(view_delta_rows_max=0)
+    async with running(core=never) as stack, connected(stack, 1) as (one,):
+        await play(
+            one,
+            "create table t (g int, v int)",
+            "insert into t select i, 1 from generate_series(1, 900) i",
+            "create materialized view l with (refresh = 'on commit') as"
+            " select g, sum(v) as s from t group by g",
+            "create materialized view m with (refresh = 'on commit') as"
+            " select count(*) as x from l where s > 50",
+        )
+        stack.server.stop_catch_up()
+        oid = await oid_of(one)
+        ((lower,),) = await all_rows(one, "select 'l'::regclass::oid::int8")
+        assert isinstance(lower, int)
+        catch_up = ViewCatchUp(stack.services)
+        # The upper one is attached while the lower one has rows of long ago.
+        await play(one, "insert into t values (1, 100)", "refresh materialized view m")
+        await play(one, "insert into t values (1, 1000)")
+        await catch_up._attach(lower)
+        await catch_up._attach(oid)
+        assert oid in stack.services.coordination.newest_catalog.exact_views
+        await play(one, "set view_reads = stored")
+        assert await all_rows(one, "select x from m") == [(1,)]
+
+
+@on_a_loop
+async def test_commits_maintain_a_view_over_a_view() -> None:
+    patient = CoreSettings(view_budget_us=30_000_000)
+    async with running(core=patient, maintained=True) as stack, connected(stack, 1) as (one,):
+        await setup(one)
+        await play(
+            one,
+            "create materialized view top with (refresh = 'on commit') as"
+            " select count(*) as n from m where s > 5000",
+        )
+        log, coordination = stack.services.catch_up, stack.services.coordination
+        ((oid,),) = await all_rows(one, "select 'top'::regclass::oid::int8")
+        assert isinstance(oid, int)
+        found = asyncio.Event()
+        log.told = found.set
+        async with asyncio.timeout(60):
+            while log.upkeep_of(oid).strategy is None:
+                found.clear()
+                await found.wait()
+        await play(one, "set view_reads = stored")
+        ((before,),) = await all_rows(one, "select n from top")
+        stack.server.stop_catch_up()
+        await play(one, "insert into t values (3000, 5, 100000)")
+        assert oid in coordination.newest_catalog.exact_views, log.upkeep_of(oid).because
+        ((after,),) = await all_rows(one, "select n from top")
+        assert after == before + 1
