@@ -17,7 +17,7 @@ import struct
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from functools import partial
 from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
@@ -58,6 +58,10 @@ class Subscriber(asyncio.Protocol):
         user, database = self._place.username or "meridian", self._place.path[1:]
         about = f"user\0{user}\0database\0{database}\0\0".encode()
         transport.write(struct.pack("!ii", len(about) + 8, 196_608) + about)
+
+    def leave(self) -> None:
+        """Say no good-bye."""
+        self._transport.abort()
 
     def data_received(self, data: bytes) -> None:
         """Count what came whole."""
@@ -105,6 +109,8 @@ async def _measured(
     place, told = urlsplit(dsn), list[tuple[int, bytes]]()
     loop = asyncio.get_running_loop()
     made: list[Subscriber] = []
+    assert place.hostname is not None, "it listens somewhere"
+    assert place.port is not None, "it listens somewhere"
     for statement in statements:
         protocol = Subscriber(place, statement, told)
         await loop.create_connection(partial(_same, protocol), place.hostname, place.port)
@@ -114,7 +120,7 @@ async def _measured(
     commits = await asyncio.to_thread(_write, dsn, rate, seconds, write)
     await asyncio.sleep(2)
     for one in made:
-        one._transport.abort()
+        one.leave()
     return [(now - _last_number(body)) / 1e6 for now, body in told], commits
 
 
@@ -282,7 +288,7 @@ def _idle(server: Meridian, subscribers: int, seconds: int, rows: int) -> None:
 
 
 @contextlib.contextmanager
-def _not_read(dsn: str) -> Iterator[None]:
+def _not_read(dsn: str) -> Generator[None]:
     with psycopg.connect(dsn, autocommit=True) as connection:
         stream = connection.cursor().stream("SUBSCRIBE t WITH (PROGRESS)")
         next(stream)
@@ -291,7 +297,7 @@ def _not_read(dsn: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _watched(server: Meridian) -> Iterator[list[int]]:
+def _watched(server: Meridian) -> Generator[list[int]]:
     """Its resident megabytes, ten times a second."""
     found, over = [server.resident_mb], threading.Event()
 

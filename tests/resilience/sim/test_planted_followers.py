@@ -1,6 +1,7 @@
 """Bugs planted into change streams: subscribers of the simulation must find each of them."""
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import pytest
@@ -18,6 +19,7 @@ from coordinator.execution.change_streams.compared_rows import views_at
 from coordinator.execution.change_streams.row_forms import RelationViews
 from coordinator.execution.change_streams.shared_steps import StepKey, StepSharing
 from coordinator.transaction.following import ChangeReader
+from sql.catalog.catalog import Catalog
 from storage.types import ShardId, Timestamp
 from tests.resilience.sim.planted import Plant, Planted, assert_found
 
@@ -50,7 +52,15 @@ def snapshot_at_another_timestamp(patch: pytest.MonkeyPatch) -> None:
 
 
 def hold_dropped_too_early(patch: pytest.MonkeyPatch) -> None:
-    """The subscription holds nothing when its transaction has let go."""
+    """The subscription holds nothing when its transaction has let go. Without history (which alone
+    does no harm) that shows sooner.
+    """
+    begin = ReadHolds.__init__
+
+    def init(self: ReadHolds, catalog: Catalog, **rest: Any) -> None:
+        begin(self, catalog, **{**rest, "history_us": 0})
+
+    patch.setattr(ReadHolds, "__init__", init)
     patch.setattr(ReadHolds, "follow", lambda *_: None)
     patch.setattr(ReadHolds, "unfollow", lambda *_: None)
 
