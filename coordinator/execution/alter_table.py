@@ -19,8 +19,8 @@ from coordinator.execution.dml.claimed_rows import ClaimedRows
 from coordinator.execution.dml.row_sink import RowSink
 from coordinator.execution.run_plan import run_plan
 from coordinator.execution.spill import write_rows
-from coordinator.pgwire.arrow_types import to_values
 from coordinator.streams import closing_batches
+from ingest.copy_text.arrow_types import to_values
 from sql.binder.stored.stored_texts import refuse_temporary_dependency
 from sql.catalog.catalog import Table
 from sql.errors import SqlError

@@ -38,7 +38,6 @@ from coordinator.execution.spill import write_rows
 from coordinator.pgwire.copy_binary import BinaryReader, BinaryWriter
 from coordinator.pgwire.copy_in import CopyReader
 from coordinator.pgwire.copy_out import CopyWriter
-from coordinator.pgwire.kernels import Column as Values
 from coordinator.pgwire.messages import (
     BINARY_FORMAT,
     TEXT_FORMAT,
@@ -55,6 +54,7 @@ from coordinator.pgwire.messages import (
 )
 from coordinator.streams import closing_batches
 from coordinator.transaction.progress import CopyProgress
+from ingest.copy_text.kernels import Column as Values
 from sql.errors import SqlError, not_supported
 from sql.statements.bound import CopyIn, CopyOut, OutputColumn
 from sql.statements.copy_options import CopyOptions

@@ -26,9 +26,9 @@ from coordinator.execution.keyed_access import plan_keyed_access
 from coordinator.execution.locked_rows import LockedParts
 from coordinator.execution.run_plan import run_plan
 from coordinator.execution.time_value import time_value
-from coordinator.pgwire.arrow_types import normalize_column, to_values
 from coordinator.session_errors import read_only_transaction
 from coordinator.streams import closing_batches
+from ingest.copy_text.arrow_types import normalize_column, to_values
 from sql.catalog.catalog import SYSTEM_TIMELINE, Table
 from sql.catalog.meridian_schema import is_server_state
 from sql.catalog.temporary import is_temporary_schema

@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from coordinator.pgwire.kernels import Column, to_python_list
+from ingest.copy_text.kernels import Column, to_python_list
 from sql.binder.state import BindContext
 from sql.functions.pg_proc import procedures
 from sql.functions.pg_proc_texts import regproc_text, regprocedure_text

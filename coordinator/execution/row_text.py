@@ -5,8 +5,8 @@ from typing import Final
 
 import pyarrow as pa
 
-from coordinator.pgwire.arrow_types import to_values
 from coordinator.variables.variables import Variables
+from ingest.copy_text.arrow_types import to_values
 from sql.catalog.catalog import Column
 from sql.types.sql_type import Value
 from sql.types.styled_output import styled_text

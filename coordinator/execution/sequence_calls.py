@@ -30,9 +30,9 @@ from coordinator.execution.session_functions import (
     session_function_for_row,
     session_value,
 )
-from coordinator.pgwire.arrow_types import normalize_column, to_array, to_values
-from coordinator.pgwire.kernels import Column
 from coordinator.streams import closing_batches
+from ingest.copy_text.arrow_types import normalize_column, to_array, to_values
+from ingest.copy_text.kernels import Column
 from sql.binder.bind import bind_with_context
 from sql.binder.expressions.acting_calls import ACTING_FUNCTIONS, NOTIFY_FUNCTION
 from sql.binder.expressions.row_calls import ROW_CALL_RESULTS

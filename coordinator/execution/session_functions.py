@@ -10,9 +10,9 @@ from typing import Final
 from coordinator.execution.context import Execution
 from coordinator.execution.settings import apply_setting
 from coordinator.execution.signals import cancel_backend, terminate_backend
-from coordinator.pgwire.arrow_types import to_values
 from coordinator.pgwire.messages import Severity
 from coordinator.statistics.server_statistics import SLRU_NAMES
+from ingest.copy_text.arrow_types import to_values
 from sql.binder.bind import bind_with_context
 from sql.binder.expressions.serial_sequences import serial_sequence
 from sql.binder.expressions.session_calls import (

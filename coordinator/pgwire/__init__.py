@@ -4,12 +4,12 @@
     RecordBatch ─▶ rows ─▶ column_text, column_binary ─▶ cells ─▶ DataRows
     CopyData ─▶ copy_in, copy_binary ─▶ RecordBatch ─▶ copy_out, copy_binary ─▶ CopyFrames
 
-- Messages: `messages`, `codec`, `protocol`, `startup`, `encoding`; for transcripts and logs
-  `client_codec`, `trace`.
-- Values: `values`, `arrays`, `arrow_types`.
-- Columns: `rows`, `cells`, `column_text`, `column_binary`, `column_numeric`, `kernels`.
-- COPY: `copy_in` (`plain_blocks`, `copy_lines`, `copy_columns`), `copy_out`, `copy_binary`.
+- Messages: `messages`, `codec`, `protocol`, `startup`; for transcripts and logs `client_codec`,
+  `trace`.
+- Values: `values`, `arrays`.
+- Columns: `rows`, `cells`, `column_text`, `column_binary`, `column_numeric`.
+- COPY: `copy_in`, `copy_out`, `copy_binary`; texts as columns are the package `ingest.copy_text`.
 
-It imports only `sql`, and nothing that does I/O (a contract). `transaction`, `execution`, `session`
-and `server` import it.
+It imports only `sql` and `ingest.copy_text`, and nothing that does I/O (a contract).
+`transaction`, `execution`, `session` and `server` import it.
 """

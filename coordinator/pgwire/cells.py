@@ -16,7 +16,7 @@ from typing import Final, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from coordinator.pgwire.kernels import (
+from ingest.copy_text.kernels import (
     Bytes,
     Column,
     Floats,

@@ -17,7 +17,6 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Final, NoReturn
 
-from coordinator.pgwire.encoding import decode_text
 from coordinator.pgwire.messages import (
     AuthenticationCleartextPassword,
     AuthenticationOk,
@@ -70,6 +69,7 @@ from coordinator.pgwire.messages import (
     TransactionStatus,
 )
 from coordinator.pgwire.startup import split_options
+from ingest.copy_text.encoding import decode_text
 from sql.errors import SqlError
 
 NEWEST_MINOR: Final = 2

@@ -10,7 +10,6 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from coordinator.pgwire.arrow_types import as_integers, to_values
 from coordinator.pgwire.cells import (
     Cells,
     FixedCells,
@@ -20,7 +19,10 @@ from coordinator.pgwire.cells import (
     variable_cells,
 )
 from coordinator.pgwire.column_numeric import numeric_cells
-from coordinator.pgwire.kernels import (
+from coordinator.pgwire.messages import BINARY_FORMAT
+from coordinator.pgwire.values import DAYS_OF_2000, MICROS_OF_2000, encode_value
+from ingest.copy_text.arrow_types import as_integers, to_values
+from ingest.copy_text.kernels import (
     Bytes,
     Column,
     Mask,
@@ -31,8 +33,6 @@ from coordinator.pgwire.kernels import (
     offsets,
     pad_right,
 )
-from coordinator.pgwire.messages import BINARY_FORMAT
-from coordinator.pgwire.values import DAYS_OF_2000, MICROS_OF_2000, encode_value
 from sql.types.catalog_types import is_catalog_type
 from sql.types.enums import storage_type_name
 from sql.types.sql_type import SqlType

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from coordinator.pgwire.cells import VariableCells, big_endian, valid_mask
-from coordinator.pgwire.kernels import (
+from ingest.copy_text.kernels import (
     Bytes,
     Column,
     Ints,

@@ -14,8 +14,8 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from coordinator.pgwire.arrow_types import as_integers, to_values
-from coordinator.pgwire.kernels import (
+from ingest.copy_text.arrow_types import as_integers, to_values
+from ingest.copy_text.kernels import (
     Column,
     Floats,
     Ints,

@@ -15,13 +15,13 @@ from typing import Final
 
 import pyarrow as pa
 
-from coordinator.pgwire.arrow_types import to_array
 from coordinator.pgwire.copy_binary_blocks import BlockDecoder
 from coordinator.pgwire.copy_in import LINE_BYTES_MAX
-from coordinator.pgwire.copy_lines import bad_format
 from coordinator.pgwire.messages import BINARY_FORMAT, CopyFrames
 from coordinator.pgwire.rows import RowEncoder
 from coordinator.pgwire.values import decode_field
+from ingest.copy_text.arrow_types import to_array
+from ingest.copy_text.lines import bad_format
 from sql.errors import SqlError, not_supported
 from sql.types.sql_type import REG_TYPES, SqlType, Value, format_type
 

@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from coordinator.pgwire.arrow_types import arrow_type, to_array
-from coordinator.pgwire.kernels import Column, column_of, content
 from coordinator.pgwire.values import DAYS_OF_2000, MICROS_OF_2000, decode_field
+from ingest.copy_text.arrow_types import arrow_type, to_array
+from ingest.copy_text.kernels import Column, column_of, content
 from sql.errors import SqlError
 from sql.types.datetime.calendar import MICROS_PER_DAY, days_from_civil
 from sql.types.datetime.date_input import DATE_DAYS_MAX, TIMESTAMP_MICROS_END

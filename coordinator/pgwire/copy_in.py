@@ -17,12 +17,12 @@ from typing import Final
 
 import pyarrow as pa
 
-from coordinator.pgwire.arrow_types import to_array
 from coordinator.pgwire.client_encodings import from_client
-from coordinator.pgwire.copy_columns import column_parser, parse_field
-from coordinator.pgwire.copy_lines import FieldSplitter, LineSplitter, bad_format, check_encoding
-from coordinator.pgwire.kernels import Column
-from coordinator.pgwire.plain_blocks import BlockCutter
+from ingest.copy_text.arrow_types import to_array
+from ingest.copy_text.columns import column_parser, parse_field
+from ingest.copy_text.kernels import Column
+from ingest.copy_text.lines import FieldSplitter, LineSplitter, bad_format, check_encoding
+from ingest.copy_text.plain_blocks import BlockCutter
 from sql.errors import OutOfEngineRange, SqlError, not_supported
 from sql.statements.copy_options import CopyOptions
 from sql.types.sql_type import SqlType, Value

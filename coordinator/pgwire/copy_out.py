@@ -12,11 +12,12 @@ from typing import Final
 
 import pyarrow as pa
 
-from coordinator.pgwire.arrow_types import normalize_column
 from coordinator.pgwire.cells import join_frames
 from coordinator.pgwire.client_encodings import frames_to_client
 from coordinator.pgwire.column_text import text_column
-from coordinator.pgwire.kernels import (
+from coordinator.pgwire.messages import CopyFrames
+from ingest.copy_text.arrow_types import normalize_column
+from ingest.copy_text.kernels import (
     Column,
     Mask,
     characters,
@@ -29,7 +30,6 @@ from coordinator.pgwire.kernels import (
     offsets,
     replace_text,
 )
-from coordinator.pgwire.messages import CopyFrames
 from sql.statements.copy_options import CopyOptions
 from sql.types.sql_type import SqlType
 from sql.types.styles import DEFAULT_STYLES, Styles

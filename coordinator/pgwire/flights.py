@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from coordinator.pgwire.codec import decode_frontend
-from coordinator.pgwire.encoding import decode_text
 from coordinator.pgwire.messages import Bind, Query
+from ingest.copy_text.encoding import decode_text
 from sql.errors import SqlError
 
 FLIGHT_BYTES_MAX: Final = 1 << 20

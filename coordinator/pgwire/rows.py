@@ -14,13 +14,13 @@ from typing import Final
 
 import pyarrow as pa
 
-from coordinator.pgwire.arrow_types import normalize_column, to_values
 from coordinator.pgwire.cells import Cells, join_rows, valid_mask, variable_cells
 from coordinator.pgwire.column_binary import binary_column
 from coordinator.pgwire.column_text import text_column
-from coordinator.pgwire.kernels import Column
 from coordinator.pgwire.messages import TEXT_FORMAT, DataRows
 from coordinator.pgwire.values import encode_value
+from ingest.copy_text.arrow_types import normalize_column, to_values
+from ingest.copy_text.kernels import Column
 from sql.errors import not_supported
 from sql.types.record_text import styles_change_fields
 from sql.types.sql_type import SqlType, Value

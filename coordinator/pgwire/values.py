@@ -19,8 +19,8 @@ from typing import Final
 from uuid import UUID
 
 from coordinator.pgwire.arrays import decode_array, encode_array
-from coordinator.pgwire.encoding import decode_text
 from coordinator.pgwire.messages import BINARY_FORMAT, TEXT_FORMAT
+from ingest.copy_text.encoding import decode_text
 from sql.errors import SqlError, not_supported, out_of_engine_range
 from sql.types.datetime.calendar import MICROS_PER_DAY, days_from_civil
 from sql.types.datetime.date_input import DATE_DAYS_MAX, TIMESTAMP_MICROS_END

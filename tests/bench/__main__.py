@@ -5,6 +5,7 @@ make bench ARGS='--only commits,reads --rounds 1 --seconds 3'
 make bench ARGS='--only copy --rows 10000000 --rounds 1'      # also the server's peak memory
 make bench ARGS='--only keyed --rounds 1'                     # one row of a million by its key
 make bench ARGS='--only lists --rounds 1'                     # long lists and chains
+make bench ARGS='--only streams --rounds 1'                   # an upstream PostgreSQL
 make bench ARGS='--only bulk --keyed-rows 10000000 --rounds 1'   # and its peak memory
 """
 
@@ -18,6 +19,7 @@ from pathlib import Path
 from tests.bench import report, restart, start, tpch_bench
 from tests.bench.doors import measure_doors
 from tests.bench.sizes import Figures, Size
+from tests.bench.streams import measure_streams
 from tests.bench.workloads import WORKLOADS
 from tests.support.servers import Meridian, meridian, postgres
 
@@ -27,6 +29,8 @@ START = "start"
 """The same: it stops and starts a server of its own."""
 DOORS = "doors"
 """Servers with rules and certificates of their own."""
+STREAMS = "streams"
+"""An upstream, which feeds both; only if it is asked for."""
 TPCH = "tpch"
 """Minutes, and the engines alone instead of PostgreSQL: only if it is asked for."""
 
@@ -73,6 +77,12 @@ def main() -> None:
             mine, peers = measure_doors(arguments.seconds)
             ours.append(mine)
             theirs.append(peers)
+    if STREAMS in arguments.only:
+        print(f"  {STREAMS}", flush=True)
+        for _ in range(arguments.rounds):
+            mine, peers = measure_streams(arguments.seconds)
+            ours.append(mine)
+            theirs.append(peers)
     if TPCH in arguments.only:
         print(f"  {TPCH}", flush=True)
         ours.append(tpch_bench.measure(arguments.scale, ("local", "spark"), arguments.rounds))
@@ -102,8 +112,8 @@ def _memory(server: Meridian, workload: str) -> Figures:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
-    known = [*WORKLOADS, RESTART, START, DOORS, TPCH]
-    usual = ",".join(name for name in known if name != TPCH)
+    known = [*WORKLOADS, RESTART, START, DOORS, STREAMS, TPCH]
+    usual = ",".join(name for name in known if name not in (STREAMS, TPCH))
     parser.add_argument("--only", default=usual, help=f"some of {','.join(known)}")
     parser.add_argument("--scale", type=float, default=1, help="of TPC-H")
     parser.add_argument("--rounds", type=int, default=3)

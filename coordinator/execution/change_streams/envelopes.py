@@ -31,8 +31,8 @@ from coordinator.execution.change_streams.row_forms import (
 )
 from coordinator.execution.context import Batches
 from coordinator.large_work import aside_if
-from coordinator.pgwire.kernels import Column
 from coordinator.streams import closing_batches
+from ingest.copy_text.kernels import Column
 from sql.plan.nodes import Plan, Sort, SortKey, output_columns
 from sql.plan.projections import column_reference
 from sql.statements.bound import Subscribe

@@ -16,8 +16,8 @@ from compute.arrow import batch_schema
 from coordinator.execution.change_streams.netting import take_whole
 from coordinator.execution.context import Batches
 from coordinator.execution.dml.transient_relations import transient_view
-from coordinator.pgwire.kernels import Column
 from coordinator.streams import closing_batches
+from ingest.copy_text.kernels import Column
 from sql.plan.nodes import Const, Plan, RelationId, Scan, Sort, SortKey, output_columns
 from sql.plan.traverse import substitute_columns
 from sql.statements.bound import Subscribe

@@ -18,8 +18,8 @@ import pyarrow as pa
 from coordinator.core.locking.modes import LockMode
 from coordinator.core.messages.locks import RowsToLock
 from coordinator.execution.context import Execution
-from coordinator.pgwire.arrow_types import normalize_column, to_values
-from coordinator.pgwire.kernels import Column
+from ingest.copy_text.arrow_types import normalize_column, to_values
+from ingest.copy_text.kernels import Column
 from sql.catalog.catalog import Table
 from sql.catalog.temporary import is_temporary_schema
 from storage.types import Source

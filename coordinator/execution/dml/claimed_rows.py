@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyroaring import BitMap64
 
-from coordinator.pgwire.kernels import Column
+from ingest.copy_text.kernels import Column
 from storage.types import Source
 
 _FEW: Final = 10

@@ -37,9 +37,9 @@ from coordinator.execution.run_plan import run_plan
 from coordinator.execution.sequence_calls import evaluate_row_calls
 from coordinator.large_work import aside_if
 from coordinator.memory_account import MemoryOwner
-from coordinator.pgwire.kernels import Column
 from coordinator.statistics.relation_accesses import is_counted_by_tag
 from coordinator.streams import closing_batches
+from ingest.copy_text.kernels import Column
 from sql.errors import SqlError
 from sql.plan.nodes import Plan, RelationId, output_columns
 from sql.statements.bound import MergeAction, Modify, ModifyingWith, ModifyKind

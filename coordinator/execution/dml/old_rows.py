@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import pyarrow as pa
 
 from coordinator.execution.context import ExecutionLimits
-from coordinator.pgwire.kernels import Column
+from ingest.copy_text.kernels import Column
 from storage.batch import Deletes
 from storage.known_rows import KnownRows, OldRows
 

@@ -39,7 +39,7 @@ from coordinator.execution.dml.transient_relations import (
     transient_table,
     transient_view,
 )
-from coordinator.pgwire.kernels import Column
+from ingest.copy_text.kernels import Column
 from sql.catalog.catalog import Key, Table
 from sql.errors import SqlError
 from sql.plan.nodes import RelationId

@@ -29,7 +29,7 @@ from coordinator.execution.dml.unique_keys import ReplacedRows, check_keys_free
 from coordinator.execution.dml.updated_keys import UpdatedKeys, UpdatedKeysCollector
 from coordinator.execution.run_plan import run_plan
 from coordinator.execution.spill import buffer_rows
-from coordinator.pgwire.kernels import Column
+from ingest.copy_text.kernels import Column
 from sql.binder.state import Binding
 from sql.binder.stored.column_expressions import default_value
 from sql.binder.stored.table_changes import with_generated_columns

@@ -23,7 +23,7 @@ from compute.executor import Executor, Run
 from coordinator.execution.context import Execution
 from coordinator.execution.dml.domain_constraints import DomainConstraints, FirstViolation
 from coordinator.execution.row_text import failing_row
-from coordinator.pgwire.kernels import Column
+from ingest.copy_text.kernels import Column
 from sql.binder.ddl.generated import generated_plan
 from sql.binder.state import Binding
 from sql.binder.stored.column_expressions import NEW_ROWS, check_plan, sequence_default_plan

@@ -23,7 +23,7 @@ from compute.arrow import table_schema
 from coordinator.execution.context import Execution, Spooler
 from coordinator.execution.dml.last_year import LastYear
 from coordinator.execution.dml.row_constraints import RowConstraints
-from coordinator.pgwire.kernels import Column
+from ingest.copy_text.kernels import Column
 from sql.binder.stored.unique_indexes import unique_index_columns
 from sql.catalog.catalog import Table
 from sql.errors import SqlError

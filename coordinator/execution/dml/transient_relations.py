@@ -14,7 +14,7 @@ from pyroaring import BitMap64
 from compute.reference.support import RowsAllowed
 from coordinator.execution.context import Execution, stream_table
 from coordinator.execution.run_plan import run_plan
-from coordinator.pgwire.kernels import Column
+from ingest.copy_text.kernels import Column
 from sql.plan.nodes import Plan, RelationId
 from storage.batch import InlineSlice, ShardView
 from storage.types import OWN, ShardId

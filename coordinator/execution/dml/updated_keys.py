@@ -12,7 +12,7 @@ from typing import Final
 import pyarrow as pa
 
 from coordinator.execution.context import Execution
-from coordinator.pgwire.kernels import Column
+from ingest.copy_text.kernels import Column
 from sql.catalog.catalog import Table
 from sql.catalog.foreign_keys import referencing_keys
 from sql.errors import SqlError

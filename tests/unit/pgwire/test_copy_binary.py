@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from psycopg.types.json import Jsonb
 
-from coordinator.pgwire.arrow_types import to_array, to_values
 from coordinator.pgwire.client_codec import split_frames
 from coordinator.pgwire.copy_binary import BinaryReader, BinaryWriter
+from ingest.copy_text.arrow_types import to_array, to_values
 from sql.errors import SqlError
 from sql.types.sql_type import INT4, TEXT, SqlType, Value, varchar
 from tests.support.stack import serving

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coordinator.pgwire import copy_binary_blocks
-from coordinator.pgwire.arrow_types import to_array, to_values
 from coordinator.pgwire.client_codec import split_frames
 from coordinator.pgwire.copy_binary import BinaryReader, BinaryWriter
+from ingest.copy_text.arrow_types import to_array, to_values
 from sql.errors import SqlError
 from sql.types.sql_type import DATE, INT4, INT8, TEXT, TIMESTAMP, SqlType, Value
 from tests.unit.pgwire.generated import TYPES, values

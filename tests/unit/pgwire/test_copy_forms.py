@@ -6,8 +6,8 @@ from collections.abc import Callable
 import pyarrow as pa
 import pytest
 
-from coordinator.pgwire.arrow_types import to_values
-from coordinator.pgwire.copy_columns import column_parser, parse_field
+from ingest.copy_text.arrow_types import to_values
+from ingest.copy_text.columns import column_parser, parse_field
 from sql.errors import SqlError
 from sql.types.sql_type import SqlType
 from sql.types.styles import DEFAULT_STYLES

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordinator.pgwire import copy_in
-from coordinator.pgwire.arrow_types import to_values
 from coordinator.pgwire.copy_in import CopyReader
+from ingest.copy_text.arrow_types import to_values
 from sql.errors import SqlError
 from sql.statements.copy_options import CopyOptions
 from sql.types.sql_type import (

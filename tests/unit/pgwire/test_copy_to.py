@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator.pgwire.arrow_types import to_array, to_values
 from coordinator.pgwire.client_codec import split_frames
 from coordinator.pgwire.copy_in import CopyReader
 from coordinator.pgwire.copy_out import CopyWriter
+from ingest.copy_text.arrow_types import to_array, to_values
 from sql.statements.copy_options import CopyOptions
 from sql.types.sql_type import TEXT, SqlType, Value, bpchar, numeric
 from sql.types.text_input import apply_typmod, parse_text

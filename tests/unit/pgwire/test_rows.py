@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compute import arrow
-from coordinator.pgwire.arrow_types import arrow_type, to_array, to_values
 from coordinator.pgwire.client_codec import row_values, split_frames
 from coordinator.pgwire.rows import RowEncoder
 from coordinator.pgwire.values import encode_value
+from ingest.copy_text.arrow_types import arrow_type, to_array, to_values
 from sql.types.sql_type import (
     BOOL,
     BYTEA,

@@ -4,7 +4,7 @@
 
 A form is taken apart by one regular expression, and its parts are counted as PostgreSQL counts
 them, in the default styles. Whatever else it may be is left to the caller (Q1 of
-`copy_columns.py`).
+`columns.py`).
 """
 
 from typing import Final, TypeAlias
@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from coordinator.pgwire.kernels import (
+from ingest.copy_text.kernels import (
     Column,
     Ints,
     column_of,

@@ -13,9 +13,9 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from coordinator.pgwire.arrow_types import arrow_type, as_integers, to_array
-from coordinator.pgwire.copy_forms import dates, signed_integers, timestamps
-from coordinator.pgwire.kernels import (
+from ingest.copy_text.arrow_types import arrow_type, as_integers, to_array
+from ingest.copy_text.forms import dates, signed_integers, timestamps
+from ingest.copy_text.kernels import (
     Column,
     Ints,
     Mask,

@@ -19,8 +19,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from coordinator.pgwire.copy_lines import unescape_field
-from coordinator.pgwire.kernels import (
+from ingest.copy_text.kernels import (
     Bytes,
     Column,
     column_of,
@@ -30,6 +29,7 @@ from coordinator.pgwire.kernels import (
     replace_masked,
     to_python_list,
 )
+from ingest.copy_text.lines import unescape_field
 from sql.statements.copy_options import CopyOptions
 
 _LF, _CRLF = b"\n", b"\r\n"

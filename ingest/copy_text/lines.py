@@ -12,7 +12,7 @@ INVARIANTS
 import re
 from typing import Final
 
-from coordinator.pgwire.encoding import decode_text, invalid_sequence
+from ingest.copy_text.encoding import decode_text, invalid_sequence
 from sql.errors import SqlError
 from sql.statements.copy_options import CopyOptions
 

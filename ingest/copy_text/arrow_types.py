@@ -11,7 +11,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from coordinator.pgwire.kernels import Column, column_of, decimal_scale, to_python_list
+from ingest.copy_text.kernels import Column, column_of, decimal_scale, to_python_list
 from sql.types.enums import storage_type_name
 from sql.types.sql_type import (
     NUMERIC_PRECISION_MAX,
