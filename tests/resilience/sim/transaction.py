@@ -16,7 +16,7 @@ Modelled on `coordinator/session/statement_runner.py`. What statements do: `sess
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -135,6 +135,13 @@ class Transaction:
         # of the same timestamp; to the judge by timestamps it would be a read, after all of them.
         ordered = self._written or (self._isolation is STRICT and not self._least)
         return Result(told, ts if ordered else None)
+
+    async def read_after(self, sources: Sequence[int], timeout_us: int) -> None:
+        """It reads from when these sources have come to all that their upstreams have now."""
+        self._driver.abort(self._txn)
+        await self._driver.await_upstreams(sources, timeout_us)
+        self._begin()
+        await self.look()
 
     def _really(self, told: tuple[Operation, ...]) -> tuple[Operation, ...]:
         """What was told, once the outcome is known."""
