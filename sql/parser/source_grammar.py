@@ -48,9 +48,13 @@ _LATER_ALTERATIONS: Final = ("skip", "clear")
 _TABLE_CLAUSES: Final = ("format", "key", "value", "include", "envelope")
 SOURCE_SETTINGS: Final[Mapping[str, tuple[str, ...]]] = {
     "schema_changes": ("ignore", "stop"),
+    "on_error": ("record", "stop"),
+    "error_limit": (),
 }
-"""What WITH and SET of a source take, with their values; the first is the default."""
-_LATER_SETTINGS: Final = ("on_error", "error_limit", "engine", "interval")
+"""What WITH and SET of a source take, with their values, the first of which is the default; of a
+number none.
+"""
+_LATER_SETTINGS: Final = ("engine", "interval")
 TABLE_OPTIONS_OF_FEEDS: Final = ("text_columns", "exclude_columns")
 """What WITH of a fed table takes."""
 
@@ -134,7 +138,9 @@ def _settings(cursor: TokenCursor, known: tuple[str, ...]) -> tuple[SourceOption
         if name in found:
             raise SqlError("42601", "conflicting or redundant options", place)
         cursor.expect("=")
-        found[name] = SourceOption(name, cursor.string(), place)
+        is_number = not SOURCE_SETTINGS.get(name, (name,))
+        value = cursor.whole_number() if is_number else cursor.string()
+        found[name] = SourceOption(name, value, place)
         if not cursor.accept(","):
             cursor.expect(")")
             return tuple(found.values())

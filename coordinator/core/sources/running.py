@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Final
 
 from coordinator.core.messages.identities import RequestId, TransactionId
+from coordinator.core.sources.bad_records import CountedErrors
 from coordinator.core.sources.completions import AsideCopied
 from coordinator.core.sources.leftovers import Leftovers
 from coordinator.core.sources.records import NEVER, Leftover, SourceRecord
@@ -100,6 +101,9 @@ class RunningSource:
     """What may be acknowledged (F3): it is committed and readable, or nothing of ours lies up to
     there."""
     acknowledging: Position | None = None
+    pulled_errors: int = 0
+    """Bad records of the batch at hand, as it was pulled."""
+    counted: CountedErrors = field(default_factory=CountedErrors)
     aside: AsideState = field(default_factory=AsideState)
     identity: Mapping[str, str] = field(default_factory=dict[str, str])
     """Of upstream, as the reader that is open knows it: kept with the next commit."""

@@ -25,6 +25,7 @@ from coordinator.core.sources.aside import (
     reached_later,
     tables_read,
 )
+from coordinator.core.sources.bad_records import CountedErrors, refused_errors, stopped_by
 from coordinator.core.sources.batches import PendingBatch, counted_rows
 from coordinator.core.sources.completions import (
     AsideCopied,
@@ -135,7 +136,7 @@ def _follow_catalog(core: CoreState, now: Timestamp) -> list[Effect]:
         elif (known.definition, known.connection, known.fed) == (definition, connection, fed):
             continue
         known.definition, known.connection, known.fed = definition, connection, fed
-        known.failures, known.retry_at = 0, now
+        known.failures, known.retry_at, known.counted = 0, now, CountedErrors()
         known.aside.begin_attempt()
         effects += _redefined(core, known, now) + tell_awaiting(known)
     return effects
@@ -230,11 +231,11 @@ def source_reported(core: CoreState, message: SourceMessage, now: Timestamp) -> 
         case SourceStarted():
             return _started(source, message, now)
         case TablesCopied():
-            return _copied(core, source, message)
+            return _copied(core, source, message, now)
         case SourcePulled():
             return _pulled(core, source, message, now)
         case BatchPrepared():
-            return _prepared(core, source, message)
+            return _prepared(core, source, message, now)
         case SourceFailed():
             return _failed(core, source, message, now)
         case SourceAcknowledged():
@@ -255,6 +256,10 @@ def _aside_ended(core: CoreState, message: AsideMessage, now: Timestamp) -> list
     if source is None:
         return []
     is_current = message.attempt == source.aside.attempt
+    if is_current and isinstance(message, AsideCopied):
+        no = refused_errors(source.definition, message.attempt, message.errors, source.counted, now)
+        if no is not None:
+            message = AsideFailed(no.source, no.attempt, no.code, no.reason, no.hint, broken=True)
     effects = copy_ended(core, source, message, now)
     if is_current and isinstance(message, AsideFailed) and message.broken:
         oid, attempt = source.definition.oid, source.attempt
@@ -273,9 +278,14 @@ def _started(source: RunningSource, message: SourceStarted, now: Timestamp) -> l
     return _acknowledge(source)
 
 
-def _copied(core: CoreState, source: RunningSource, message: TablesCopied) -> list[Effect]:
+def _copied(
+    core: CoreState, source: RunningSource, message: TablesCopied, now: Timestamp
+) -> list[Effect]:
     """Where it begins is durable, with all rows up to there, before anything is read behind it."""
     assert source.record is None, "F1: who has a position has its rows"
+    failed = refused_errors(source.definition, source.attempt, message.errors, source.counted, now)
+    if failed is not None:
+        return _failed(core, source, failed, now)
     record = SourceRecord(
         message.position,
         identity=message.identity,
@@ -302,7 +312,10 @@ def _pulled(
         # Nothing of ours lies up to there, and all before is committed: batches do not overlap.
         source.read_to = batch.upto
         return _acknowledge(source)
-    source.stage = BatchStage.PREPARING
+    stopped = stopped_by(source.definition, source.attempt, batch.errors)
+    if stopped is not None:
+        return _failed(core, source, stopped, now)
+    source.stage, source.pulled_errors = BatchStage.PREPARING, len(batch.errors)
     return [
         PrepareBatch(
             source.definition,
@@ -333,8 +346,16 @@ def _views(
     return views
 
 
-def _prepared(core: CoreState, source: RunningSource, message: BatchPrepared) -> list[Effect]:
+def _prepared(
+    core: CoreState, source: RunningSource, message: BatchPrepared, now: Timestamp
+) -> list[Effect]:
     core.holds.release(source.holder)
+    failed = refused_errors(
+        source.definition, source.attempt, message.errors, source.counted, now,
+        known=source.pulled_errors,
+    )  # fmt: skip
+    if failed is not None:
+        return _failed(core, source, failed, now)
     assert source.record is not None, "F1: who pulls has a position"
     record = replace(
         source.record,
@@ -399,6 +420,8 @@ def batch_committed(
     """It is durable, and the oracle has applied its timestamp (F3)."""
     source = core.sources.get(batch.definition.oid)
     assert source is not None, "F5: what drops a source is in no group with its batch"
+    before = 0 if source.record is None else source.record.errors
+    source.counted.add(batch.record.errors - before, now)
     source.record = batch.record.at(ts)
     effects = tell_awaiting(source)
     for leftover in batch.leaves:

@@ -74,7 +74,12 @@ from sql.statements.sources import (
 RATE_MAX = 1_000_000
 """Rows a second. Larger than what one source can write anyway."""
 _INT8_MAX = (1 << 63) - 1
-_BOUNDS = {"rows per second": (1, RATE_MAX), "max rows": (0, _INT8_MAX), "seed": (0, _INT8_MAX)}
+_BOUNDS = {
+    "rows per second": (1, RATE_MAX),
+    "max rows": (0, _INT8_MAX),
+    "seed": (0, _INT8_MAX),
+    "error_limit": (0, _INT8_MAX),
+}
 
 
 # --- CREATE ------------------------------------------------------------------------------------
@@ -129,6 +134,8 @@ def _setting(option: SourceOption) -> tuple[str, str]:
     value, known = str(option.value), SOURCE_SETTINGS[option.name]
     if option.name == "schema_changes" and value == "add":
         raise not_supported("schema_changes = 'add'", option.place)
+    if not known:
+        return _checked(option)
     if value not in known:
         message = f'invalid value for parameter "{option.name}": "{value}"'
         hint = f"Valid values are: {', '.join(known)}."

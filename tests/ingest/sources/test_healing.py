@@ -122,3 +122,48 @@ def test_lag_and_positions_are_shown(fed: psycopg.Connection, database: Upstream
     assert 0 <= lag <= upstream["lsn"]
     ((hydrated,),) = rows(fed, "select hydrated_at < now() from meridian.source_tables")
     assert hydrated
+
+
+def test_a_record_that_does_not_fit_stops_who_wants_that(
+    fed: psycopg.Connection, database: UpstreamDatabase
+) -> None:
+    """And so do too many of them."""
+    database.execute("ALTER TABLE t ADD COLUMN c date", "UPDATE t SET c = '2021-01-01'")
+    fed.execute("drop source s cascade")
+    fed.execute(
+        "create source s from postgres connection c (publication 'p') with (on_error = 'stop')"
+    )
+    fed.execute("create table t from source s (reference 'public.t')")
+    assert rows(fed, "select a from t") == [(1,)]
+    database.execute(
+        "INSERT INTO t VALUES ('2020-01-02', 2, 'y', NULL), ('2020-01-03', 3, 'z', 'infinity')"
+    )
+    code, reason, hint, place = broken(fed)
+    assert code == "22008"
+    assert 'column "c"' in reason
+    assert "SKIP RECORD" in hint
+    assert place["row"] == 2
+    assert rows(fed, "select a from t") == [(1,)]
+    fed.execute("alter source s skip record")
+    assert newest(fed, "select a from t order by a") == [(1,), (2,)]
+    fed.execute("alter source s set (on_error = 'record', error_limit = 1)")
+    database.execute("UPDATE t SET c = 'infinity' WHERE a < 3")
+    code, reason, hint, place = broken(fed)
+    assert (code, place) == ("54000", None)
+    assert "more than 1 records" in reason
+    fed.execute("alter source s set (error_limit = 2)")
+    assert newest(fed, "select a from t order by a") == []
+    assert rows(fed, "select count(*) from s_errors") == [(3,)]
+    # What is copied has to fit, too: beside the source, and at first.
+    fed.execute("alter source s set (on_error = 'stop')")
+    fed.execute("alter source s resnapshot")
+    assert broken(fed)[:2] == ("22000", "2 rows cannot be read")
+    assert rows(fed, "select count(*) from s_errors") == [(3,)]
+    fed.execute("drop source s cascade")
+    fed.execute(
+        "create source s from postgres connection c (publication 'p') with (on_error = 'stop')"
+    )
+    fed.execute("create table t from source s (reference 'public.t')")
+    code, reason, hint, _ = broken(fed)
+    assert (code, reason) == ("22000", "2 rows cannot be read")
+    assert "on_error = 'record'" in hint

@@ -37,7 +37,7 @@ from coordinator.core.sources.effects import (
 )
 from coordinator.core.sources.leftovers import LEFTOVER_RECORDS
 from coordinator.core.sources.records import SOURCE_RECORDS
-from ingest.reader import ChangeKind, SourceBatch, UpstreamChange
+from ingest.reader import BadRecord, ChangeKind, SourceBatch, UpstreamChange
 from sql.catalog.catalog import Table
 from sql.catalog.objects import Feed, SourceDefinition
 from storage.stash import Put
@@ -75,6 +75,17 @@ class SourceStory(Story):
                 version = self.source.version + 1
                 self.source = replace(self.source, paused=command == "pause", version=version)
                 return ChangeCatalog(TransactionId(int(names[0])), (PutObject(self.source),))
+            case "set":
+                version = self.source.version + 1
+                options = tuple(arguments.items())
+                self.source = replace(self.source, options=options, version=version)
+                return ChangeCatalog(TransactionId(int(names[0])), (PutObject(self.source),))
+            case "skip":
+                version = self.source.version + 1
+                self.source = replace(
+                    self.source, skip=(f'{{"row": {names[1]}}}',), version=version
+                )
+                return ChangeCatalog(TransactionId(int(names[0])), (PutObject(self.source),))
             case "drop_source":
                 gone = (RemoveTable(self.table("a")), RemoveObject(self.source))
                 return ChangeCatalog(TransactionId(int(names[0])), gone)
@@ -87,11 +98,17 @@ class SourceStory(Story):
             case "pulled":
                 values = [int(value) for value in arguments.get("rows", "").split(",") if value]
                 changes = [UpstreamChange(ChangeKind.INSERT, new=(value,)) for value in values]
-                batch = SourceBatch(upto, {"a": changes} if changes else {})
+                bad = [
+                    BadRecord("a", {"row": row}, "22008", "too late")
+                    for row in range(int(arguments.get("bad", "0")))
+                ]
+                batch = SourceBatch(upto, {"a": changes} if changes else {}, bad)
                 return SourcePulled(SOURCE.oid, attempt, batch)
             case "prepared":
                 write = written(TransactionId(0), self.table("a"), arguments)
-                return BatchPrepared(SOURCE.oid, attempt, upto, {self.shard("a"): write.batch})
+                bad_ones = int(arguments.get("bad", "0"))
+                writes = {self.shard("a"): write.batch}
+                return BatchPrepared(SOURCE.oid, attempt, upto, writes, bad_ones)
             case "failed":
                 broken = "broken" in names
                 return SourceFailed(SOURCE.oid, attempt, "08006", "away", broken=broken)
