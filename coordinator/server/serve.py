@@ -278,7 +278,7 @@ def row_access(settings: Settings, storage: Storage) -> RowAccess:
     return RowAccess(
         index,
         lambda shard, schema: ParquetSpooler(storage.store, shard, schema),
-        Upstreams(secret_rules(settings)),
+        Upstreams(secret_rules(settings), stash=storage.cluster),
     )
 
 
