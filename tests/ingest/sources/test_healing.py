@@ -157,7 +157,7 @@ def test_a_record_that_does_not_fit_stops_who_wants_that(
     # What is copied has to fit, too: beside the source, and at first.
     fed.execute("alter source s set (on_error = 'stop')")
     fed.execute("alter source s resnapshot")
-    assert broken(fed)[:2] == ("22000", "2 rows cannot be read")
+    assert broken(fed)[:2] == ("22000", "3 rows cannot be read")
     assert rows(fed, "select count(*) from s_errors") == [(3,)]
     fed.execute("drop source s cascade")
     fed.execute(
@@ -165,5 +165,5 @@ def test_a_record_that_does_not_fit_stops_who_wants_that(
     )
     fed.execute("create table t from source s (reference 'public.t')")
     code, reason, hint, _ = broken(fed)
-    assert (code, reason) == ("22000", "2 rows cannot be read")
+    assert (code, reason) == ("22000", "3 rows cannot be read")
     assert "on_error = 'record'" in hint
