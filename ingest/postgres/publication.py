@@ -11,12 +11,13 @@ INVARIANTS
   W1  a check is one statement, so it sees one moment.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from ingest.postgres.libpq_link import LibpqLink, quote_text
 from ingest.postgres.pgoutput import format_lsn, parse_lsn
+from ingest.postgres.upstream_tables import KEY_HINT
 from ingest.reader import ReaderFailure
 
 _VERSION_MIN: Final = 140_000
@@ -28,8 +29,9 @@ class PublicationState:
     """One moment of a publication.
 
     `publication`: a text that changes when anything but its tables does. `tables`: the same of
-    each table, by its oid; only those that are published. `synchronous`: upstream's
-    synchronous_standby_names. `newest`: where its log ends.
+    each table, by its oid, only those that are published; behind a space its replica identity with
+    its primary key. `synchronous`: upstream's synchronous_standby_names. `newest`: where its log
+    ends.
     """
 
     publication: str
@@ -74,11 +76,14 @@ UNION ALL SELECT 'n', NULL, (CASE WHEN pg_is_in_recovery() THEN pg_last_wal_repl
                              ELSE pg_current_wal_lsn() END)::text
 UNION ALL
 SELECT 't', c.oid, c.relpersistence::text || coalesce(string_agg(e.entry, '/' ORDER BY e.entry), '')
+    || ' ' || CASE c.relreplident WHEN 'i' THEN 'i-' ELSE c.relreplident::text || coalesce((
+        SELECT min(k.oid::text) FROM pg_constraint k WHERE k.conrelid = c.oid AND k.contype = 'p'
+    ), '') END
 FROM p, pg_class c LEFT JOIN entries e ON e.relation = c.oid OR e.schema = c.relnamespace
      OR EXISTS (SELECT FROM pg_class a WHERE a.oid IN (SELECT pg_partition_ancestors(c.oid))
                 AND (e.relation = a.oid OR e.schema = a.relnamespace))
 WHERE c.oid = ANY ({oids})
-GROUP BY c.oid, c.relpersistence, p.puballtables HAVING p.puballtables OR count(e.entry) > 0
+GROUP BY c.oid, c.relpersistence, c.relreplident, p.puballtables HAVING p.puballtables OR count(e.entry) > 0
 """
 _SCHEMAS: Final = """
     UNION ALL SELECT 0, n.pnnspid, 's' || n.oid || '.' || n.xmin
@@ -92,8 +97,11 @@ def check_state(
     now: PublicationState,
     names: Mapping[int, str],
     after: int,
+    keyed: Collection[int] = (),
 ) -> None:
-    """S3: raises if a table of ours (`names` by oid) may have lost changes behind `after`."""
+    """S3: raises if a table of ours (`names` by oid) may have lost changes behind `after`; or
+    rows, if it is `keyed` and its key no longer tells them apart.
+    """
     where = f"somewhere after LSN {format_lsn(after)}"
     hint = "Changes may be missing: put it back upstream, then ALTER SOURCE .. RESNAPSHOT."
     if now.publication != known.publication:
@@ -101,9 +109,21 @@ def check_state(
         message = f'publication "{publication}" {happened} upstream {where}'
         raise ReaderFailure("55000", message, hint=hint, broken=True)
     for oid, name in names.items():
-        if now.tables.get(oid) != known.tables.get(oid) or oid not in now.tables:
+        entry, _, identity = now.tables.get(oid, "").partition(" ")
+        entry_before, _, identity_before = known.tables.get(oid, "").partition(" ")
+        if entry != entry_before or oid not in now.tables:
             message = f'table {name} left publication "{publication}" {where}'
             raise ReaderFailure("55000", message, hint=hint, broken=True)
+        if oid in keyed and _is_key_lost(identity_before, identity):
+            message = f"the key of table {name} was dropped or changed upstream {where}"
+            raise ReaderFailure("55000", message, hint=KEY_HINT, broken=True)
+
+
+def _is_key_lost(before: str, now: str) -> bool:
+    """With REPLICA IDENTITY FULL, rows do not say what their key is; otherwise their shape does."""
+    return bool(before) and now.startswith("f") and now[1:] != before[1:]
+
+
 
 
 @dataclass(frozen=True, slots=True)

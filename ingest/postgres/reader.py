@@ -245,7 +245,7 @@ class PostgresReader:
             stored[oid] = now.tables.get(oid, "") if text is None else text.partition(" ")[2]
         publication = identity.get(_PUBLICATION, now.publication)
         known = PublicationState(publication, stored, now.synchronous)
-        check_state(self._publication, known, now, _names(found), after)
+        check_state(self._publication, known, now, _names(found), after, _keyed(found))
         return known
 
     # ---------------------------------------------------------------- read
@@ -359,7 +359,8 @@ class PostgresReader:
             return
         side = await self._side_link()
         state = await fetch_state(side, self._publication, list(self._tables))
-        check_state(self._publication, self._known, state, _names(self._tables), self._given)
+        names, keyed = _names(self._tables), _keyed(self._tables)
+        check_state(self._publication, self._known, state, names, self._given, keyed)
         self._synchronous = bool(state.synchronous)
         self._newest = state.newest
         self._checked_at = self._idle_at = now
@@ -434,6 +435,10 @@ def _publication_identity(
 
 def _names(tables: Mapping[int, UpstreamTable]) -> dict[int, str]:
     return {oid: table.reference for oid, table in tables.items()}
+
+
+def _keyed(tables: Mapping[int, UpstreamTable]) -> set[int]:
+    return {oid for oid, table in tables.items() if table.key}
 
 
 def _batch(taken: Sequence[UpstreamTransaction], upto: int, newest: int) -> SourceBatch:

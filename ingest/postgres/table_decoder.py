@@ -19,6 +19,7 @@ from ingest.postgres.pgoutput import (
     UpstreamField,
     UpstreamFields,
 )
+from ingest.postgres.upstream_tables import KEY_HINT
 from ingest.postgres.upstream_types import (
     TypeRows,
     column_type_name,
@@ -251,11 +252,10 @@ def _check_shape(table: UpstreamTable, relation: RelationMessage, types: TypeRow
         _check_unaltered(table, relation, types)
     in_key = {column.name for column in relation.columns if column.in_key}
     full = relation.replica_identity == "f"
-    if not full and (not table.key or not in_key.issuperset(table.key)):
+    if not full and (not table.key or in_key != set(table.key)):
         wanted = ", ".join(table.key) or "all columns"
         message = f"replica identity of {table.reference} was changed upstream: it was {wanted}"
-        repair = f"Upstream: ALTER TABLE {table.reference} REPLICA IDENTITY FULL."
-        raise ReaderFailure("55000", message, hint=repair, broken=True)
+        raise ReaderFailure("55000", message, hint=KEY_HINT, broken=True)
 
 
 def _check_unaltered(table: UpstreamTable, relation: RelationMessage, types: TypeRows) -> None:

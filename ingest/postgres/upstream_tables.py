@@ -9,6 +9,10 @@ from ingest.postgres.libpq_link import LibpqLink, quote_name, quote_names, quote
 from ingest.postgres.upstream_types import TypeRow, TypeRows, matching_type, type_name
 from ingest.reader import ReaderFailure, UpstreamColumn, UpstreamTable
 
+KEY_HINT: Final = (
+    "Put the key back upstream, then ALTER SOURCE .. RESNAPSHOT; or drop the table here or "
+    "DETACH it, and make it anew."
+)
 _LISTS_SINCE: Final = 150_000
 """Since then a publication may list columns and filter rows."""
 
@@ -114,6 +118,10 @@ def find_tables(
             message = f'table {table.reference} is not in publication "{publication}"'
             hint = f"Upstream: ALTER PUBLICATION .. ADD TABLE {table.reference}."
             raise ReaderFailure("42P01", message, hint=hint, broken=True)
+        if table.key and set(table.key) != set(known.table.key):
+            wanted = ", ".join(table.key)
+            message = f"the key of table {table.reference} is not {wanted} upstream"
+            raise ReaderFailure("55000", message, hint=KEY_HINT, broken=True)
         found[known.oid] = known
     return found
 
