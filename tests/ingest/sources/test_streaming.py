@@ -140,6 +140,31 @@ def test_a_table_is_not_shown_empty_before_it_is_loaded(
     assert refusal(connected, f"select * from orders as of {before}")[0] == "55000"
 
 
+def test_who_makes_a_source_does_not_see_its_tables_empty(
+    connected: psycopg.Connection, database: UpstreamDatabase
+) -> None:
+    database.execute(
+        "CREATE TABLE orders (id int PRIMARY KEY)",
+        "INSERT INTO orders VALUES (1)",
+        "CREATE PUBLICATION p FOR TABLE orders",
+    )
+    for reading in (
+        "select * from orders",
+        "create table copied as select * from orders",
+        "create materialized view copied as select count(*) from orders",
+    ):
+        connected.execute("begin")
+        connected.execute("create source feed from postgres connection c (publication 'p')")
+        connected.execute("create tables from source feed in schema here")
+        assert refusal(connected, reading) == ("55000", 'table "orders" is not loaded yet')
+        connected.execute("rollback")
+    connected.execute("begin")
+    connected.execute("create source g from generator counter")
+    connected.execute("create tables from source g in schema here")
+    assert rows(connected, "select count(*) from counter") == [(0,)]
+    connected.execute("rollback")
+
+
 def test_nothing_of_ours_stays_after_drop_source(
     shop: psycopg.Connection, database: UpstreamDatabase
 ) -> None:
