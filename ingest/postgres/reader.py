@@ -28,6 +28,7 @@ from ingest.postgres.pgoutput import (
 )
 from ingest.postgres.publication import (
     PublicationState,
+    check_columns,
     check_publication,
     check_state,
     check_system,
@@ -246,6 +247,7 @@ class PostgresReader:
         publication = identity.get(_PUBLICATION, now.publication)
         known = PublicationState(publication, stored, now.synchronous)
         check_state(self._publication, known, now, _names(found), after, _keyed(found))
+        await check_columns(await self._side_link(), known, now, found, after)
         return known
 
     # ---------------------------------------------------------------- read
@@ -361,6 +363,7 @@ class PostgresReader:
         state = await fetch_state(side, self._publication, list(self._tables))
         names, keyed = _names(self._tables), _keyed(self._tables)
         check_state(self._publication, self._known, state, names, self._given, keyed)
+        await check_columns(side, self._known, state, self._tables, self._given)
         self._synchronous = bool(state.synchronous)
         self._newest = state.newest
         self._checked_at = self._idle_at = now

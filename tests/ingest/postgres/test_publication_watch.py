@@ -89,6 +89,9 @@ CHANGES = [
     ("ALTER PUBLICATION p RENAME TO q", "was dropped"),
     ("DROP TABLE t", "left publication"),
     ("DROP TABLE t; CREATE TABLE t (id int PRIMARY KEY)", "left publication"),
+    # The rows of before have other values then, which the stream does not tell.
+    ("ALTER TABLE t RENAME id TO k; ALTER TABLE t ADD id int", '"id" of public.t was made anew'),
+    ("ALTER TABLE t DROP id; ALTER TABLE t ADD id int DEFAULT 7", '"id" of public.t was made anew'),
 ]
 
 
@@ -177,6 +180,7 @@ HARMLESS = [
     "CREATE PUBLICATION q FOR ALL TABLES",
     "VACUUM FULL t",
     "ANALYZE",
+    "ALTER TABLE t ADD COLUMN z int; ALTER TABLE t ADD COLUMN y int",
     "ALTER TABLE t REPLICA IDENTITY FULL",
     "ALTER TABLE t REPLICA IDENTITY FULL; REINDEX INDEX CONCURRENTLY t_pkey",
 ]
