@@ -7,7 +7,8 @@
 INVARIANTS
   C1  one view is computed at a time, by a transaction like any other: its commit attaches the view
       only if the inputs are as they were at T (V6 of `coordinator/core/views`).
-  C2  it takes no lock and no lease, so no write ever waits for it (V3).
+  C2  it takes no lock on an input. A view that has lost its commit, since an input was written to,
+      is tried with the lease of its inputs: their writes wait, `LEASED_S` at most (V3).
   C3  a view that is left behind again soon, that has lost its commit or failed, waits twice as long
       as before, up to `LONGEST_PAUSE_S`. REFRESH does not wait.
   C4  an error of the query is kept for people to see, and is an end of nothing: writes go on, reads
@@ -37,8 +38,11 @@ from coordinator.session.statement_binder import StatementBinder
 from coordinator.transaction.transaction import SessionTransaction, StatementRestart
 from coordinator.variables.variables import Variables
 from sql.binder.stored.view_reads import follows_inputs
+from sql.catalog.catalog import Table
 from sql.errors import SqlError
+from sql.incremental.program import MaintenanceProgram
 from sql.parser.parse import parse
+from sql.plan.nodes import RelationId
 from sql.statements.bound import RefreshMaterializedView
 from sql.types.sql_type import quoted_name
 
@@ -55,6 +59,9 @@ FIRST_PAUSE_S: Final = 0.05
 write makes useless."""
 LONGEST_PAUSE_S: Final = 60.0
 """The longest pause. Larger: a view stays behind longer than its inputs make it."""
+LEASED_S: Final = 0.05
+"""How long writes of the inputs wait for a view that has lost its commit before. Larger: views are
+attached that take longer to compute. Smaller: writes wait less."""
 CALM_S: Final = 5.0
 """A view that stays exact so long has calm inputs: its pauses begin small again."""
 
@@ -67,6 +74,8 @@ class ViewCatchUp:
         self._log = services.catch_up
         self._woken = asyncio.Event()
         self._stopped = False
+        self._lost: dict[int, tuple[Table, ...]] = {}
+        """Views that have lost their commits, and the tables that they need for themselves."""
 
     def wake(self) -> None:
         """Definitions or exact intervals have changed."""
@@ -129,14 +138,20 @@ class ViewCatchUp:
         return [oid for oid in known if oid not in catalog.exact_views]
 
     def _without_program(self) -> list[int]:
-        """The exact views of which the core may not know how to maintain them, as after a start."""
+        """The exact views of which the core may not know how to maintain them, as after a start, or
+        whose programs have never run.
+        """
         exact = self._services.coordination.newest_catalog.exact_views
         known = self._log.upkeep
         return [
             oid
             for oid in self._log.views
             if oid in exact
-            and (oid not in known or known[oid].computed_at != exact[oid].computed_at)
+            and not (
+                oid in known
+                and known[oid].computed_at == exact[oid].computed_at
+                and (known[oid].is_warm or known[oid].strategy is None)
+            )
         ]
 
     async def _try(
@@ -147,6 +162,8 @@ class ViewCatchUp:
             await work(oid)
         except (LockBlocks, StatementRestart):
             return "the view is locked", False
+        except TimeoutError:
+            return "it takes too long while its inputs are written to", False
         except RequestRefused as refused:
             return f"{refused.sqlstate}: {refused}", not refused.sqlstate.startswith("40")
         except SqlError as error:
@@ -162,28 +179,45 @@ class ViewCatchUp:
         # A server starts without it.
         from coordinator.execution.create_table_as import execute_refresh
 
-        async with self._refreshing(oid, exact=False) as (execution, bound):
+        # Who begins anew after this has lost again.
+        leased = self._lost.pop(oid, ())
+        async with self._refreshing(oid, exact=False, leased=leased) as (execution, bound):
             if bound is None:
                 return
             transaction = execution.transaction
             free = await transaction.lock(TableTag(oid), LockMode.ROW_EXCLUSIVE, wait=LockWait.NO)
             if not free.granted:
                 raise StatementRestart
-            await execute_refresh(execution, bound, _TAG)
-            await transaction.commit()
+            async with asyncio.timeout(LEASED_S if leased else None):
+                await execute_refresh(execution, bound, _TAG)
+            try:
+                await transaction.commit()
+            except RequestRefused as refused:
+                if refused.sqlstate == "40001":
+                    self._lost[oid] = (*bound.tables, bound.table)
+                raise
 
     async def _put_program(self, oid: int) -> None:
         """Derive how commits maintain an exact view, as its attach has done before a restart."""
         from coordinator.execution.views.attach import put_program
+        from coordinator.execution.views.maintain import ViewMaintenance
 
         async with self._refreshing(oid, exact=True) as (execution, bound):
             exact = execution.catalog().exact_views.get(oid)
-            if bound is not None and bound.source is not None and exact is not None:
-                put_program(self._services, bound.table, exact, bound.source)
+            if bound is None or bound.source is None or exact is None:
+                return
+            upkeep = self._log.upkeep_of(oid)
+            program = upkeep.program_for(bound.source)
+            if isinstance(program, MaintenanceProgram) and not upkeep.is_warm:
+                upkeep.is_warm = True
+                views = await execution.views((*bound.tables, bound.table))
+                stored = views.pop(RelationId(bound.table.shard))
+                await ViewMaintenance(self._services).rehearse(program, views, stored)
+            put_program(self._services, bound.table, exact, bound.source)
 
     @asynccontextmanager
     async def _refreshing(
-        self, oid: int, *, exact: bool
+        self, oid: int, *, exact: bool, leased: tuple[Table, ...] = ()
     ) -> AsyncGenerator[tuple[Execution, RefreshMaterializedView | None]]:
         """REFRESH of a view that is, or is not, exact, in a transaction that is dropped at the end;
         None: the view is otherwise by now.
@@ -196,6 +230,8 @@ class ViewCatchUp:
         binder = StatementBinder(execution, Identity(_DATABASE, 0))
         try:
             transaction.begin_statement()
+            if leased:
+                await transaction.lease(leased)
             snapshot = await transaction.snapshot()
             is_exact = oid in snapshot.catalog.exact_views
             bound = None

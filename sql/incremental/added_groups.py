@@ -59,17 +59,17 @@ def can_be_added_to(node: GroupBy) -> bool:
 
 
 def _is_additive(call: Aggregate) -> bool:
-    if call.distinct or call.order or len(call.args) > 1:
+    if call.distinct or call.order:
         return False
     if any(map(has_subquery, call.args)) or (call.filter and has_subquery(call.filter)):
         return False
-    match call.function.name:
-        case "count":
+    match call.function.name, call.args:
+        case "count", () | (_,):
             return True
-        case "sum":
-            return call.args[0].type.name in _SUMMED and call.type.name in ("int8", "numeric")
-        case "min" | "max":
-            return has_exact_equality(call.args[0].type)
+        case "sum", (arg,):
+            return arg.type.name in _SUMMED and call.type.name in ("int8", "numeric")
+        case "min" | "max", (arg,):
+            return has_exact_equality(arg.type)
         case _:
             return False
 

@@ -57,12 +57,18 @@ class UpstreamDatabase:
         self._readers.clear()
 
     def drop_slots(self) -> None:
-        """All of this database, whoever holds them."""
-        here = "FROM pg_replication_slots WHERE database = current_database()"
-        self.execute(
-            f"SELECT pg_terminate_backend(active_pid, 30000) {here} AND active_pid IS NOT NULL",
-            f"SELECT pg_drop_replication_slot(slot_name) {here}",
-        )
+        """All of this database, whoever holds them. A server of ours may drop them at this moment,
+        too: its source was dropped.
+        """
+        for name, _ in self.slots():
+            here = f"FROM pg_replication_slots WHERE slot_name = '{name}'"
+            try:
+                self.execute(
+                    f"SELECT pg_terminate_backend(active_pid, 30000) {here}",
+                    f"SELECT pg_drop_replication_slot(slot_name) {here}",
+                )
+            except (psycopg.errors.UndefinedObject, psycopg.errors.ObjectInUse):
+                continue
 
     def execute(self, *statements: str) -> None:
         """Each of them alone, unless they say otherwise."""

@@ -167,8 +167,9 @@ def joined(
     """The record with tables that leave out what is read up to the copy's position."""
     return replace(
         record,
-        # What is known already stays: it is of the position that is read to.
-        identity={**copied.identity, **record.identity},
+        # What the open reader knows stays: it is of the position that is read to. Tables that have
+        # left are not in it, and may be others by now.
+        identity={**copied.identity, **(source.identity or record.identity)},
         rows=counted_rows(source.fed, record.rows, copied.writes),
         errors=record.errors + copied.errors,
         later={**record.later, **{table.oid: copied.position for table in tables}},

@@ -24,7 +24,7 @@ INVARIANTS
       view's delta in the same stash transaction, or ends the interval there.
   V3  no harm: a view never makes a write fail. It delays only commits that write its inputs: by the
       unit before them and their own, each of which waits `view_budget_us` for its deltas at most.
-      Catch-up takes no lock on an input.
+      Catch-up takes no lock on an input; after it has lost it takes a lease for as long.
   V4  no lie: stored rows answer a query only at timestamps where the view is exact, and to
       transactions that have changed nothing. Otherwise its definition answers, at the same
       timestamp (`sql/binder/stored/view_reads.py`).

@@ -11,6 +11,7 @@ INVARIANTS
   N6  who waits for lanes waits for all of them at once, and is passed by nobody who wants one of
       them (V8). So nobody starves, and no two wait for each other.
   N7  who has read a view of its lane is the first of a unit: its own delta is no conflict (V9).
+      Behind others, whose deltas are not known yet, it would be refused as by V7.
   N8  a unit that has lost a validation is maintained once more without the losers. The second time
       its views are left behind (V11).
 """

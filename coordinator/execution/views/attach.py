@@ -7,7 +7,6 @@ from coordinator.core.transactions import VALIDATING
 from coordinator.execution.context import Execution, Services
 from sql.catalog.catalog import SYSTEM_TIMELINE, Catalog, Table
 from sql.catalog.objects import ExactView, ViewDefinition, relations_used_by
-from sql.incremental.derive import maintenance_program
 from sql.incremental.program import MaintenanceProgram
 from sql.plan.nodes import Plan, RelationId
 from sql.plan.traverse import scans
@@ -50,7 +49,7 @@ def put_program(services: Services, table: Table, exact: ExactView, query: Plan)
     if table.timeline != SYSTEM_TIMELINE.name:
         upkeep.reason = "its tables are in another timeline"
         return
-    program = maintenance_program(query)
+    program = upkeep.program_for(query)
     upkeep.reason = program.reason
     if isinstance(program, MaintenanceProgram):
         upkeep.strategy = program.strategy.value

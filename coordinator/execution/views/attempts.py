@@ -3,6 +3,10 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+from sql.incremental.derive import maintenance_program
+from sql.incremental.program import MaintenanceProgram, NotIncremental
+from sql.plan.nodes import Plan
+
 
 @dataclass(slots=True)
 class ViewAttempts:
@@ -38,6 +42,11 @@ class ViewUpkeep:
     computed_at: int | None = None
     strategy: str | None = None
     reason: str | None = None
+    query: Plan | None = None
+    program: MaintenanceProgram | NotIncremental | None = None
+    """Of the query. Engines know plans by identity, so one that is still right is kept."""
+    is_warm: bool = False
+    """Whether it has run, so that engines have what takes time at first."""
     maintained: int = 0
     """How often a commit's changes were followed, since the server's start."""
     last_s: float = 0.0
@@ -46,6 +55,12 @@ class ViewUpkeep:
     """How often they were not, although there is a program."""
     because: str | None = None
     """Why, the last time."""
+
+    def program_for(self, query: Plan) -> MaintenanceProgram | NotIncremental:
+        """How the view follows its inputs, derived if the query is another one by now."""
+        if self.program is None or self.query != query:
+            self.query, self.program, self.is_warm = query, maintenance_program(query), False
+        return self.program
 
     def give_up(self, reason: str) -> None:
         """A commit leaves the view behind."""

@@ -15,10 +15,12 @@ INVARIANTS
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Mapping
+from itertools import islice
 from time import perf_counter
 from typing import Final
 
 import pyarrow as pa
+from pyroaring import BitMap64
 
 from compute.duckdb.support import local_support
 from compute.executor import EngineUnavailable, Executor, Run
@@ -88,6 +90,21 @@ class ViewMaintenance:
                 if rows.view.oid not in deltas:
                     known(rows.view.oid).give_up("it took too long")
         return ViewsMaintained(effect.attempt, deltas)
+
+    async def rehearse(
+        self,
+        program: MaintenanceProgram,
+        inputs: Mapping[RelationId, ShardView],
+        stored: ShardView,
+    ) -> None:
+        """Run a program as if a row of each input had come and another one had gone: what takes
+        time at first is done then, and no commit waits for it. Nothing comes of it.
+        """
+        changes = {name: _as_if(view) for name, view in inputs.items()}
+        try:
+            await maintain_view(program, changes, stored, self._run, rows_max=DELTA_ROWS_MAX)
+        except (SqlError, EngineUnavailable, StoredRowsDiffer, TooManyChanges) as error:
+            log.debug("rehearsing the maintenance of a view: %s", error)
 
     async def _delta(self, effect: MaintainViews, rows: ViewRows) -> ViewDelta | None:
         """What becomes of one view; None: it is given up."""
@@ -171,6 +188,19 @@ class ViewMaintenance:
         if refused is not None:
             raise EngineUnavailable(refused)
         return local
+
+
+def _as_if(view: ShardView) -> InputChange:
+    """Two rows of an input, one that comes and one that goes, if it has any."""
+    places = [(part.file.name, part.row_limit, part.deleted) for part in view.files]
+    places += [(part.source, part.rows.num_rows, part.deleted) for part in view.inline]
+    found: list[ShardView] = []
+    for source, count, deleted in places[:2]:
+        live = (at for at in range(count) if at not in deleted)
+        found += [selected_rows(view, {source: BitMap64([at])}) for at in islice(live, 2)]
+    none = selected_rows(view, {})
+    came, went = (*found[:2], none, none)[:2]
+    return InputChange(view, view, came, went)
 
 
 def _change(rows: InputRows) -> InputChange:

@@ -35,7 +35,6 @@ from coordinator.execution.spill import write_rows
 from coordinator.execution.views.attach import attach_view
 from sql.binder.stored.view_reads import follows_inputs
 from sql.catalog.catalog import Table
-from sql.incremental.derive import maintenance_program
 from sql.incremental.program import MaintenanceProgram, Strategy
 from sql.plan.nodes import RelationId
 from sql.statements.bound import RefreshMaterializedView
@@ -61,7 +60,8 @@ async def refresh_by_changes(execution: Execution, statement: RefreshMaterialize
     if source is None or any(map(follows_inputs, statement.tables)):
         return False
     left = execution.services.coordination.left_view(table.oid)
-    program = None if left is None else maintenance_program(source)
+    upkeep = execution.services.catch_up.upkeep_of(table.oid)
+    program = None if left is None else upkeep.program_for(source)
     if left is None or not isinstance(program, MaintenanceProgram):
         return False
     if program.strategy is Strategy.FULL:

@@ -36,7 +36,6 @@ from sql.statements.ddl import ChangeObjects, ChangePrivileges, CreateObject, Re
 
 SSL_MODES: Final = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
 _REQUIRED: Final = ("host", "database", "user")
-_KINDS: Final = {"source": SourceDefinition, "connection": ConnectionDefinition}
 
 
 def create_connection(binding: Binding, node: CreateConnectionNode) -> CreateObject | ChangeObjects:
@@ -97,9 +96,15 @@ def sources_of_connection(catalog: Catalog, oid: int) -> list[SourceDefinition]:
 # --- alike for sources -------------------------------------------------------------------------
 
 
+def _named(binding: Binding, node: AlterNamedNode) -> SourceDefinition | ConnectionDefinition:
+    if node.kind == "source":
+        return find_feeding(binding, SourceDefinition, node.name)
+    return find_feeding(binding, ConnectionDefinition, node.name)
+
+
 def alter_named(binding: Binding, node: AlterNamedNode) -> ChangeObjects | ChangePrivileges:
     """RENAME TO, SET SCHEMA, OWNER TO and COMMENT ON of a connection or source."""
-    found = find_feeding(binding, _KINDS[node.kind], node.name)
+    found = _named(binding, node)
     tag = f"ALTER {node.kind.upper()}"
     if node.action == "comment":
         said = Comment(Subject(found.kind, found.oid), node.text)

@@ -134,7 +134,13 @@ def test_weaker_levels_do_not_have_it(recent: psycopg.Connection) -> None:
 def silent(client: psycopg.Connection, database: UpstreamDatabase) -> Iterator[None]:
     """Upstream answers queries, and sends nothing any more."""
     assert rows(client, "select count(*) from t") == [(0,)]
-    ((sender,),) = database.rows("SELECT pid FROM pg_stat_replication WHERE application_name = 's'")
+    senders = (
+        "SELECT active_pid FROM pg_replication_slots"
+        " WHERE database = current_database() AND active_pid IS NOT NULL"
+    )
+    # The one of the test before may still be on its way out.
+    until(lambda: len(database.rows(senders)) == 1)
+    ((sender,),) = database.rows(senders)
     os.kill(sender, signal.SIGSTOP)
     try:
         yield

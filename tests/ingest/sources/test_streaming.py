@@ -193,6 +193,17 @@ def test_a_table_that_joins_later_has_its_rows_and_what_follows(
         assert rows(shop, "select id from later order by 1") == [(3,), (9,)]
         is_same(shop, database)
     assert len(database.slots()) == 1
+    # Another table of this name: what was known of the old one is forgotten.
+    shop.execute("drop table later")
+    database.execute(
+        "DROP TABLE later",
+        "CREATE TABLE later (id int PRIMARY KEY)",
+        "INSERT INTO later VALUES (5)",
+        "ALTER PUBLICATION p ADD TABLE later",
+    )
+    shop.execute("create table later from source feed (reference 'public.later')")
+    assert rows(shop, "select id from later") == [(5,)]
+    is_same(shop, database)
 
 
 def test_resnapshot_brings_what_upstream_has(

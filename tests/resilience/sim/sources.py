@@ -9,6 +9,7 @@ INVARIANTS
   L1  the fed tables show a prefix of upstream's transactions at every timestamp (F2).
   L2  in calm weather everything comes, however often the server has died before, and nothing is
       left upstream of a source that was dropped (F8).
+  L3  a transaction that has waited for upstream sees all that was there when it asked.
 """
 
 import asyncio
@@ -42,6 +43,8 @@ OWN = "s0"
 REGISTERS: Sequence[Key] = ("r9_1", "r9_2")
 KEYS: Sequence[Key] = ("s0_1", "s1_1", "s2_1", *REGISTERS)
 DRAINED_S = 8.0
+RECENCY_US = 1_000_000
+"""A query waits so long for upstream; a storm may be longer."""
 SOURCE = ("source", "public", "feed")
 OTHER = ("source", "public", "other")
 UNREAD = "s8"
@@ -104,18 +107,25 @@ class Sources(Usual):
         reads: list[Operation] = [_read(key) for key in rng.sample(KEYS, rng.choice((1, 2, 3)))]
         if rng.random() < 0.3:
             reads.append(Add("s0_1", self._draw.values.next()))
-        asked = tuple(reads)
+        asked, recent = tuple(reads), rng.random() < 0.3
 
         async def body(session: Session) -> tuple[Operation, ...]:
+            least = len(session.world.upstream.log)
+            if recent:
+                await session.read_after([_source(session).oid], RECENCY_US)
             if produces:
                 self._produce(session)
             told: list[Operation] = []
             for operation in asked:
                 told.append(await perform(session, operation))
                 await session.think()
+            if recent:
+                session.world.tally.recent += 1
+                for finding in self._prefix(_told_of(told), least):
+                    session.world.found("recency", f"{finding.explanation}, from {least} on")
             return tuple(told)
 
-        return Plan(asked, body)
+        return Plan(asked, body, refusals=("57014",) if recent else ())
 
     def _produce(self, session: Session) -> None:
         rng, values = self._draw.random, self._draw.values
@@ -216,19 +226,15 @@ class Sources(Usual):
             finding
             for transaction in history.transactions()
             if transaction.is_ok
-            for finding in self._prefix(
-                {
-                    operation.key: _told(operation)
-                    for operation in transaction.operations
-                    if isinstance(operation, ReadSet | Read) and operation.key[:2] in FED
-                }
-            )
+            for finding in self._prefix(_told_of(transaction.operations))
         ]
 
-    def _prefix(self, told: Mapping[Key, frozenset[int]]) -> Sequence[Finding]:
-        """What one transaction was told of fed tables is what some prefix comes to."""
+    def _prefix(self, told: Mapping[Key, frozenset[int]], least: int = 0) -> Sequence[Finding]:
+        """What one transaction was told of fed tables is what some prefix comes to, which has so
+        many transactions at least.
+        """
         told = {key: values for key, values in told.items() if values or key[:2] != LATER}
-        for shown in self._shown:
+        for shown in self._shown[least:]:
             if all(shown.get(key, frozenset()) == values for key, values in told.items()):
                 return ()
         return [Finding("prefix", f"{told} is no prefix of upstream")]
@@ -240,6 +246,15 @@ def _feed(source: SourceDefinition, name: str) -> Feed:
 
 def _read(key: Key) -> ReadSet | Read:
     return Read(key) if key in REGISTERS else ReadSet(key)
+
+
+def _told_of(operations: Sequence[Operation]) -> Mapping[Key, frozenset[int]]:
+    """Of fed tables."""
+    return {
+        operation.key: _told(operation)
+        for operation in operations
+        if isinstance(operation, ReadSet | Read) and operation.key[:2] in FED
+    }
 
 
 def _told(operation: ReadSet | Read) -> frozenset[int]:

@@ -9,7 +9,7 @@ from coordinator.core import commits, group_commit
 from coordinator.core.effects import Effect
 from coordinator.core.group_commit import GatheredMembers
 from coordinator.core.oracle import Oracle
-from coordinator.core.sources import aside, steps
+from coordinator.core.sources import aside, recency, steps
 from coordinator.core.sources.batches import PendingBatch
 from coordinator.core.sources.completions import (
     AsideCopied,
@@ -21,7 +21,7 @@ from coordinator.core.sources.completions import (
 from coordinator.core.sources.effects import PrepareBatch, StartSource
 from coordinator.core.sources.leftovers import Leftovers
 from coordinator.core.sources.records import NEVER, Leftover, SourceRecord, put_source_record
-from coordinator.core.sources.running import RunningSource
+from coordinator.core.sources.running import AwaitedPosition, RunningSource, SourceState
 from coordinator.core.state import CoreState
 from coordinator.driver import fed_rows, sources
 from coordinator.driver.fed_rows import FedRows
@@ -226,6 +226,16 @@ def generation_left_behind(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(steps, "left_before", lambda _source: ())
 
 
+def upstream_not_asked(patch: pytest.MonkeyPatch) -> None:
+    """Who waits for upstream is answered as soon as the source runs."""
+    reached = recency._is_reached
+
+    def at_once(source: RunningSource, asked: AwaitedPosition) -> bool:
+        return source.state is SourceState.RUNNING or reached(source, asked)
+
+    patch.setattr(recency, "_is_reached", at_once)
+
+
 @pytest.mark.parametrize(
     ("plant", "weather"),
     [
@@ -247,6 +257,7 @@ def generation_left_behind(patch: pytest.MonkeyPatch) -> None:
         (loaded_with_its_copy, "calm"),
         (rows_stay_over_a_resnapshot, "calm"),
         (generation_left_behind, "calm"),
+        (upstream_not_asked, "calm"),
     ],
     ids=[
         "acknowledged before the commit",
@@ -267,6 +278,7 @@ def generation_left_behind(patch: pytest.MonkeyPatch) -> None:
         "loaded with its copy",
         "rows stay over a RESNAPSHOT",
         "generation left behind",
+        "upstream not asked",
     ],
 )
 def test_planted_in_sources(plant: Plant, weather: str, monkeypatch: pytest.MonkeyPatch) -> None:

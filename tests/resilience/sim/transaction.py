@@ -16,7 +16,7 @@ Modelled on `coordinator/session/statement_runner.py`. What statements do: `sess
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -136,6 +136,13 @@ class Transaction:
         ordered = self._written or (self._isolation is STRICT and not self._least)
         return Result(told, ts if ordered else None)
 
+    async def read_after(self, sources: Sequence[int], timeout_us: int) -> None:
+        """It reads from when these sources have come to all that their upstreams have now."""
+        self._driver.abort(self._txn)
+        await self._driver.await_upstreams(sources, timeout_us)
+        self._begin()
+        await self.look()
+
     def _really(self, told: tuple[Operation, ...]) -> tuple[Operation, ...]:
         """What was told, once the outcome is known."""
         return told
@@ -150,9 +157,11 @@ class Transaction:
         self._single = True
         leased: list[Table] = []
         attempts, again = 1, False
+        tally = self.world.tally
         for _ in range(AGAIN_MAX):
             if leased:
                 await self._driver.lease(self._txn, leased)
+            drops = tally.dropped
             try:
                 return await self._once(work, again=again)
             except StatementRestart:
@@ -171,7 +180,9 @@ class Transaction:
                     continue
                 if refused.reason not in (RefusedReason.CONFLICT, RefusedReason.STALE):
                     raise
-                lost = leased and refused.reason is RefusedReason.CONFLICT
+                # Who lost a lock may find that somebody has taken it, and stands in line with it.
+                kept = leased and tally.dropped == drops
+                lost = kept and refused.reason is RefusedReason.CONFLICT
                 self.expect(not lost, "lease", f"{refused} in spite of the lease")
                 attempts, again = attempts + 1, False
                 if attempts > ATTEMPTS_MAX:

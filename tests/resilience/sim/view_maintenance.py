@@ -34,8 +34,8 @@ class ViewMaintenance:
     async def maintain(self, effect: MaintainViews) -> ViewsMaintained:
         """As the server does."""
         rng = self._world.random
-        late = rng.random() < 0.06
-        await asyncio.sleep(rng.random() * (0.2 if late else 0.02))
+        late = rng.random() < 0.12
+        await asyncio.sleep(rng.random() * (0.3 if late else 0.04))
         deltas: dict[int, ViewDelta] = {}
         for rows in effect.views:
             if rng.random() < 0.04:

@@ -27,7 +27,10 @@ from tests.resilience.sim.workload import Draw, Plan, Usual, one_by_one, perform
 
 VIEWS: Mapping[str, Sequence[str]] = {"v0": ("r0", "s0", "h0"), "v1": ("s1",)}
 """By view, its inputs: two lanes."""
-KEYS: Sequence[Key] = ("r0_1", "r0_2", "s0_3", "s0_4", "h0_6", "s1_5")
+BESIDE = "r1"
+"""A table of no view: nobody who writes to it waits for a lane."""
+BESIDE_KEY: Key = "r1_7"
+KEYS: Sequence[Key] = ("r0_1", "r0_2", "s0_3", "s0_4", "h0_6", "s1_5", BESIDE_KEY)
 SHORT: Key = "h0_6"
 """A register that is changed by key, too."""
 NAMES = tuple(column.name for column in COLUMNS)
@@ -36,12 +39,16 @@ NAMES = tuple(column.name for column in COLUMNS)
 class Views(Usual):
     """See the module."""
 
-    tables = tuple([name for inputs in VIEWS.values() for name in inputs])
+    tables = (*[name for inputs in VIEWS.values() for name in inputs], BESIDE)
     upkeep = 0.3
 
     def __init__(self, draw: Draw) -> None:
         super().__init__(draw)
         self._level = draw.random.choice((Isolation.STRICT_SERIALIZABLE, Isolation.SERIALIZABLE))
+
+    def crowd(self) -> tuple[int, int]:
+        """Now and then many clients, so that units are large."""
+        return self._draw.random.choice(((4, 10), (12, 8), (24, 5)))
 
     def plan(self) -> Plan:
         rng = self._draw.random
@@ -57,7 +64,8 @@ class Views(Usual):
             case 5 | 6 | 7 | 8:
                 return self._through()
             case _:
-                return one_by_one([self._write(KEYS) for _ in range(rng.choice((1, 1, 2)))])
+                keys = rng.choice((KEYS, (BESIDE_KEY,)))
+                return one_by_one([self._write(keys) for _ in range(rng.choice((1, 1, 2)))])
 
     def first(self) -> Sequence[Plan]:
         """The view, over inputs without rows."""
@@ -124,7 +132,7 @@ class Views(Usual):
         known = _keys_of(view)
         keys = rng.sample(known, min(rng.randint(1, 3), len(known)))
         write = self._write([key for key in KEYS if key not in keys])
-        if rng.random() < 0.4:
+        if rng.random() < 0.5:
             # Two who do so crosswise must not both commit on what they have read.
             one, other = rng.sample(("r0_1", "r0_2"), 2)
             view, keys, write = "v0", [one], self._write([other])

@@ -77,6 +77,7 @@ class Tally:
     followed_up_to: int = 0
     fetches: int = 0
     fed: int = 0
+    recent: int = 0
     locked: int = 0
     waited: int = 0
     began_again: int = 0
