@@ -159,8 +159,6 @@ def _is_key_lost(before: str, now: str) -> bool:
     return bool(before) and now.startswith("f") and now[1:] != before[1:]
 
 
-
-
 @dataclass(frozen=True, slots=True)
 class SystemIdentity:
     """IDENTIFY_SYSTEM. `newest`: where its log ends."""

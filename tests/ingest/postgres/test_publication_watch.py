@@ -147,7 +147,8 @@ def test_a_key_that_is_dropped_stops_the_source(database: UpstreamDatabase, chan
         await reader.release()
 
     database.execute(
-        "CREATE TABLE t (id int PRIMARY KEY, other int NOT NULL)", "CREATE PUBLICATION p FOR TABLE t"
+        "CREATE TABLE t (id int PRIMARY KEY, other int NOT NULL)",
+        "CREATE PUBLICATION p FOR TABLE t",
     )
     run(scenario())
 
@@ -168,7 +169,8 @@ def test_a_table_with_another_key_is_not_copied(database: UpstreamDatabase) -> N
         await reader.release()
 
     database.execute(
-        "CREATE TABLE t (id int PRIMARY KEY, other int NOT NULL)", "CREATE PUBLICATION p FOR TABLE t"
+        "CREATE TABLE t (id int PRIMARY KEY, other int NOT NULL)",
+        "CREATE PUBLICATION p FOR TABLE t",
     )
     run(scenario())
 
