@@ -17,7 +17,7 @@ from typing import Final
 
 from ingest.postgres.libpq_link import LibpqLink, quote_text
 from ingest.postgres.pgoutput import format_lsn, parse_lsn
-from ingest.postgres.upstream_tables import KEY_HINT
+from ingest.postgres.upstream_types import KEY_HINT
 from ingest.reader import ReaderFailure, UpstreamTable
 
 _VERSION_MIN: Final = 140_000
@@ -30,8 +30,8 @@ class PublicationState:
 
     `publication`: a text that changes when anything but its tables does. `tables`: the same of
     each table, by its oid, only those that are published; behind spaces its replica identity with
-    its primary key, and how many columns it ever had. `synchronous`: upstream's synchronous_standby_names. `newest`: where its log
-    ends.
+    its primary key, and how many columns it ever had. `synchronous`: upstream's
+    synchronous_standby_names. `newest`: where its log ends.
     """
 
     publication: str
@@ -83,7 +83,8 @@ FROM p, pg_class c LEFT JOIN entries e ON e.relation = c.oid OR e.schema = c.rel
      OR EXISTS (SELECT FROM pg_class a WHERE a.oid IN (SELECT pg_partition_ancestors(c.oid))
                 AND (e.relation = a.oid OR e.schema = a.relnamespace))
 WHERE c.oid = ANY ({oids})
-GROUP BY c.oid, c.relpersistence, c.relreplident, c.relnatts, p.puballtables HAVING p.puballtables OR count(e.entry) > 0
+GROUP BY c.oid, c.relpersistence, c.relreplident, c.relnatts, p.puballtables
+HAVING p.puballtables OR count(e.entry) > 0
 """
 _SCHEMAS: Final = """
     UNION ALL SELECT 0, n.pnnspid, 's' || n.oid || '.' || n.xmin

@@ -19,8 +19,8 @@ from ingest.postgres.pgoutput import (
     UpstreamField,
     UpstreamFields,
 )
-from ingest.postgres.upstream_tables import KEY_HINT
 from ingest.postgres.upstream_types import (
+    KEY_HINT,
     TypeRows,
     column_type_name,
     fits,

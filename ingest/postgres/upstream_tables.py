@@ -6,13 +6,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from ingest.postgres.libpq_link import LibpqLink, quote_name, quote_names, quote_text
-from ingest.postgres.upstream_types import TypeRow, TypeRows, matching_type, type_name
+from ingest.postgres.upstream_types import KEY_HINT, TypeRow, TypeRows, matching_type, type_name
 from ingest.reader import ReaderFailure, UpstreamColumn, UpstreamTable
 
-KEY_HINT: Final = (
-    "Put the key back upstream, then ALTER SOURCE .. RESNAPSHOT; or drop the table here or "
-    "DETACH it, and make it anew."
-)
 _LISTS_SINCE: Final = 150_000
 """Since then a publication may list columns and filter rows."""
 

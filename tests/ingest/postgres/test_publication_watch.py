@@ -138,12 +138,13 @@ def test_a_key_that_is_dropped_stops_the_source(database: UpstreamDatabase, chan
         )
         assert await read_up_to(reader, (await reader.newest())["lsn"]) == 1
         database.execute(*change.split("; "), "INSERT INTO t VALUES (7, 2)")
-        for again in (False, True):
-            with pytest.raises(ReaderFailure, match="the key of table public.t") as failed:
-                if again:
-                    await reader.start(progress, tables)
-                await read_up_to(reader, (await reader.newest())["lsn"])
-            assert failed.value.broken
+        newest = (await reader.newest())["lsn"]
+        with pytest.raises(ReaderFailure, match=r"the key of table public\.t") as failed:
+            await read_up_to(reader, newest)
+        assert failed.value.broken
+        with pytest.raises(ReaderFailure, match=r"the key of table public\.t") as failed:
+            await reader.start(progress, tables)
+        assert failed.value.broken
         await reader.release()
 
     database.execute(
@@ -163,7 +164,7 @@ def test_a_table_with_another_key_is_not_copied(database: UpstreamDatabase) -> N
             "ALTER TABLE t ADD PRIMARY KEY (other)",
             "ALTER TABLE t REPLICA IDENTITY FULL",
         )
-        with pytest.raises(ReaderFailure, match="the key of table public.t is not id") as failed:
+        with pytest.raises(ReaderFailure, match=r"table public\.t is not id") as failed:
             await reader.prepare(tables)
         assert failed.value.broken
         await reader.release()
