@@ -7,7 +7,8 @@ the catalog. The coordinator says from which position on it reads, and what it m
 
 - `reader`: the contract of all readers, and what they give.
 - `generator`: a reader that makes its own rows.
-- `postgres`: the reader of PostgreSQL. No statement makes such a source yet.
+- `postgres`: the reader of PostgreSQL: a snapshot by COPY, then logical decoding by `pgoutput`.
+- `copy_text`: texts of COPY as columns, for readers and for the wire protocol.
 - `secrets`: where passwords of connections come from, and where connections may go.
 
 Only `coordinator` imports the package.

@@ -159,6 +159,18 @@ async def read_format(link: Link) -> int:
     return cast(int, rows[0][0])
 
 
+async def read_system(link: Link) -> str:
+    """The system identifier of the cluster; empty if this role may not ask."""
+    rows = await link.rows(_SYSTEM, seconds=STATEMENT_S)
+    return cast(str, rows[0][0]) if rows else ""
+
+
+_SYSTEM: Final = """
+SELECT system_identifier::text FROM pg_control_system()
+WHERE has_function_privilege('pg_control_system()', 'EXECUTE')
+"""
+
+
 async def increment_epoch(link: Link, expected: Epoch | None = None) -> Session | None:
     """A new epoch with its first session; None if the epoch is not the `expected` one any more.
 

@@ -71,6 +71,8 @@ class PostgresStash:
         self._session: tuple[int, Session] | None = None
         self._lease = Lease(dsn)
         self._closed = False
+        self.system = ""
+        """The system identifier of its cluster; empty: this role may not ask."""
         self._serving = _own_task(self._serve())
 
     @classmethod
@@ -79,6 +81,7 @@ class PostgresStash:
         stash = cls(dsn)
         try:
             await stash._hand_over(lambda: tables.make_tables(stash._work, make=make))
+            stash.system = await stash._use(lambda: _asked(tables.read_system(stash._work)))
         except BaseException:
             await stash.close()
             raise

@@ -98,7 +98,7 @@ class SourceReaders(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class SourceGround:
+class SourceComponents:
     """What sources need of their server. Without an index and a spool only rows that come can be
     taken in.
     """
@@ -124,17 +124,17 @@ class SourceEffects:
 
     def __init__(
         self,
-        ground: SourceGround,
+        components: SourceComponents,
         schema_of: Callable[[Table], pa.Schema],
         forget_leftover: Callable[[str], Awaitable[None]],
         leading: Callable[[], Awaitable[None]],
         run_blocking: RunBlocking = in_thread,
     ) -> None:
-        self._readers = ground.readers
+        self._readers = components.readers
         self._forget_leftover = forget_leftover
         self._leading = leading
         self._changing: dict[str, asyncio.Lock] = {}
-        self._rows = FedRows(ground.index, ground.spool, schema_of, run_blocking)
+        self._rows = FedRows(components.index, components.spool, schema_of, run_blocking)
         self._open: dict[int, _Open] = {}
         self._holds: dict[int, ReadingHold] = {}
 

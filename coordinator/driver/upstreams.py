@@ -21,9 +21,14 @@ from sql.catalog.sources import GENERATOR, POSTGRES
 
 
 class Upstreams:
-    """Makes readers. `rules`: which secrets may be read, and which hosts reached."""
+    """Makes readers. `rules`: which secrets may be read, and which hosts reached. `stash`: the
+    system identifier of the stash's cluster, if it is a PostgreSQL.
+    """
 
-    def __init__(self, rules: SecretRules, environment: Mapping[str, str] = os.environ) -> None:
+    def __init__(
+        self, rules: SecretRules, environment: Mapping[str, str] = os.environ, *, stash: str = ""
+    ) -> None:
+        self._stash: Final = stash
         self._rules: Final = rules
         self._environment: Final = environment
 
@@ -52,6 +57,7 @@ class Upstreams:
             # Upstream's commits do not wait for who only copies.
             name=f"{source.name}_joins" if joins else source.name,
             temporary=joins,
+            stash=self._stash,
         )
 
     async def _address(self, connection: ConnectionDefinition | None) -> PostgresAddress:

@@ -58,6 +58,11 @@ class Storage:
         assert self.lock is not None, "a server has a data directory"
         return self.lock
 
+    @property
+    def cluster(self) -> str:
+        """The system identifier of the PostgreSQL that has the stash; empty: none, or not known."""
+        return "" if isinstance(self.stash, SqliteStash) else self.stash.system
+
     async def taken_over(self) -> None:
         """Clean up after the previous coordinator, which is fenced by now."""
         if not self.stash.exclusive:

@@ -44,7 +44,7 @@ from coordinator.driver.maintenance_effects import (
     in_thread,
 )
 from coordinator.driver.notifications import SessionNotifications
-from coordinator.driver.sources import SourceEffects, SourceGround
+from coordinator.driver.sources import SourceComponents, SourceEffects
 from coordinator.driver.timelines import Timelines
 from coordinator.driver.upstreams import Upstreams
 from coordinator.server.load_shards import ShardLoader, ShardToLoad
@@ -141,7 +141,7 @@ class TimelineComponents:
     schema_of: SchemaOf
     epoch: Epoch
     notifications: SessionNotifications
-    sources: SourceGround
+    sources: SourceComponents
     run_blocking: RunBlocking = in_thread
     counters: ServerCounters = field(default_factory=ServerCounters)
     waits: WaitGraph = field(default_factory=WaitGraph)
@@ -157,7 +157,7 @@ async def recover_timelines(
     *,
     run_blocking: RunBlocking = in_thread,
     counters: ServerCounters | None = None,
-    sources: SourceGround | None = None,
+    sources: SourceComponents | None = None,
 ) -> Timelines:
     """Take over and build the drivers of all timelines. Raises Corrupt (U5)."""
     await _check_belongs_together(stash, store)
@@ -166,7 +166,7 @@ async def recover_timelines(
     notifications = SessionNotifications(NotificationQueue(settings.notification_bytes_max))
     ground = TimelineComponents(
         stash, store, clock, settings, schema_of, epoch, notifications,
-        sources or SourceGround(Upstreams(SecretRules())), run_blocking,
+        sources or SourceComponents(Upstreams(SecretRules())), run_blocking,
         counters or ServerCounters(),
     )  # fmt: skip
     async with _leading(stash, epoch):

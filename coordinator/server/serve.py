@@ -45,7 +45,7 @@ from coordinator.config import Settings, SettingsError
 from coordinator.core.settings import CoreSettings
 from coordinator.core.views.deltas import MaintainViews, ViewsMaintained
 from coordinator.driver.driver import MaintainEffect
-from coordinator.driver.sources import SourceGround
+from coordinator.driver.sources import SourceComponents
 from coordinator.driver.timelines import Timelines
 from coordinator.driver.upstreams import Upstreams
 from coordinator.execution.context import ExecutionLimits, Services
@@ -261,9 +261,9 @@ class RowAccess:
 
     upstreams: Upstreams
 
-    def for_sources(self) -> SourceGround:
+    def for_sources(self) -> SourceComponents:
         """As sources need it."""
-        return SourceGround(self.upstreams, self.key_index, self.spool)
+        return SourceComponents(self.upstreams, self.key_index, self.spool)
 
 
 def row_access(settings: Settings, storage: Storage) -> RowAccess:
@@ -278,7 +278,7 @@ def row_access(settings: Settings, storage: Storage) -> RowAccess:
     return RowAccess(
         index,
         lambda shard, schema: ParquetSpooler(storage.store, shard, schema),
-        Upstreams(secret_rules(settings)),
+        Upstreams(secret_rules(settings), stash=storage.cluster),
     )
 
 

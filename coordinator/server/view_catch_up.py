@@ -1,4 +1,4 @@
-"""Catch-up: compute materialized views anew that are behind, and attach them.
+"""Catch-up: bring materialized views that are behind up to date, and attach them.
 
     an exact interval has ended ─▶ due? ─▶ query at T ─▶ rows ─▶ commit: validated, attached
                                     ▲                              │
@@ -8,7 +8,8 @@ INVARIANTS
   C1  one view is computed at a time, by a transaction like any other: its commit attaches the view
       only if the inputs are as they were at T (V6 of `coordinator/core/views`).
   C2  it takes no lock on an input. A view that has lost its commit, since an input was written to,
-      is tried with the lease of its inputs: their writes wait, `LEASED_S` at most (V3).
+      is tried with the lease of its inputs: their writes wait while it binds, computes for
+      `LEASED_S` at most, and commits (V3).
   C3  a view that is left behind again soon, that has lost its commit or failed, waits twice as long
       as before, up to `LONGEST_PAUSE_S`. REFRESH does not wait.
   C4  an error of the query is kept for people to see, and is an end of nothing: writes go on, reads
@@ -60,8 +61,8 @@ write makes useless."""
 LONGEST_PAUSE_S: Final = 60.0
 """The longest pause. Larger: a view stays behind longer than its inputs make it."""
 LEASED_S: Final = 0.05
-"""How long writes of the inputs wait for a view that has lost its commit before. Larger: views are
-attached that take longer to compute. Smaller: writes wait less."""
+"""How long a view that has lost its commit before is computed while writes of its inputs wait.
+Larger: views are attached that take longer to compute. Smaller: writes wait less."""
 CALM_S: Final = 5.0
 """A view that stays exact so long has calm inputs: its pauses begin small again."""
 

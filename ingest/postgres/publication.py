@@ -6,11 +6,13 @@ PostgreSQL says nothing when a table leaves a publication: its rows are silently
 stream. So rows of the catalogs are compared: an oid or xmin changes with every ALTER PUBLICATION.
 
 INVARIANTS
+  S2  a source is never read while its stash's commits wait for it: both would stand for ever.
   S3  a batch is given only after a check that began when its last commit had come.
   S5  positions mean something only within one system, database and history of timelines.
   W1  a check is one statement, so it sees one moment.
 """
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -207,6 +209,31 @@ async def check_system(
             )
             raise ReaderFailure("55000", message, hint=hint, broken=True)
     return now
+
+
+def names_standby(synchronous: str, name: str) -> bool:
+    """Whether synchronous_standby_names has a source: upstream's commits may wait for it."""
+    found = {one.strip('"').lower() for one in _STANDBYS.findall(synchronous)}
+    return not found.isdisjoint({"*", name.lower()})
+
+
+_STANDBYS: Final = re.compile(r'"[^"]*"|[^\s,()"]+')
+"""Names, and some words that no source is called."""
+
+
+def check_stash(stash: str, system: str, synchronous: str, name: str) -> None:
+    """S2: raises if commits of the stash would wait for the source that they are for. `stash`: the
+    system identifier of its cluster; empty: it is in none.
+    """
+    if stash and stash == system and names_standby(synchronous, name):
+        raise ReaderFailure(
+            "55000",
+            "upstream is in the cluster of the stash, and its commits wait for this source: both "
+            "would wait for each other",
+            hint="Take the source out of synchronous_standby_names upstream, or move the stash to "
+            "another cluster.",
+            broken=True,
+        )
 
 
 def left_timeline(history: str, timeline: int) -> int | None:

@@ -13,7 +13,6 @@ INVARIANTS
 """
 
 import asyncio
-import re
 from collections.abc import AsyncIterator, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final
@@ -30,10 +29,12 @@ from ingest.postgres.publication import (
     PublicationState,
     check_columns,
     check_publication,
+    check_stash,
     check_state,
     check_system,
     fetch_state,
     identify_system,
+    names_standby,
 )
 from ingest.postgres.replication_connection import ReplicationStream, StreamData
 from ingest.postgres.slots import check_slot, create_slot, drop_slot, free_slot
@@ -83,8 +84,11 @@ class PostgresReader:
         transaction_size_max: int = TRANSACTION_SIZE_MAX,
         slot_seconds: float = SLOT_SECONDS,
         temporary: bool = False,
+        stash: str = "",
     ) -> None:
-        """`temporary`: the slot ends with the connection, and is never read from."""
+        """`temporary`: the slot ends with the connection, and is never read from. `stash`: the
+        system that has our positions, if it is a PostgreSQL (S2).
+        """
         self._address = address
         self._publication = publication
         self._slot = slot
@@ -92,6 +96,7 @@ class PostgresReader:
         self._transaction_size_max = transaction_size_max
         self._slot_seconds = slot_seconds
         self._temporary = temporary
+        self._stash, self._system = stash, ""
         self._side: LibpqLink | None = None
         self._exporting: LibpqLink | None = None
         self._exported: tuple[str, str] = ("", "")
@@ -138,9 +143,9 @@ class PostgresReader:
             "timeline": str(system.timeline),
             "database": system.database,
         }
-        names = [name.strip('"') for name in _STANDBYS.findall(state.synchronous)]
-        notices = [_SYNCHRONOUS] if self._name in names or "*" in names else []
-        return Upstream(identity, tuple([one.table for one in published.values()]), tuple(notices))
+        check_stash(self._stash, system.system, state.synchronous, self._name)
+        notices = (_SYNCHRONOUS,) if names_standby(state.synchronous, self._name) else ()
+        return Upstream(identity, tuple([one.table for one in published.values()]), notices)
 
     async def prepare(self, tables: Sequence[UpstreamTable]) -> SourceProgress:
         """A slot with an exported snapshot. The publication is looked at before it is made."""
@@ -153,6 +158,7 @@ class PostgresReader:
         await drop_slot(side, self._slot)
         self._exporting = await LibpqLink.connect(self._address, self._name, replication=True)
         system = await identify_system(self._exporting)
+        check_stash(self._stash, system.system, state.synchronous, self._name)
         self._exported = await create_slot(
             self._exporting,
             side,
@@ -198,6 +204,8 @@ class PostgresReader:
             await check_slot(side, self._slot)
             found = await self._find_tables(progress.identity, tables)
             self._known = await self._known_state(progress.identity, found, after)
+            self._system = system.system
+            check_stash(self._stash, system.system, self._known.synchronous, self._name)
             await free_slot(side, self._slot)
             self._stream = await ReplicationStream.open(link, self._slot, self._publication, after)
         except BaseException:
@@ -364,6 +372,7 @@ class PostgresReader:
         names, keyed = _names(self._tables), _keyed(self._tables)
         check_state(self._publication, self._known, state, names, self._given, keyed)
         await check_columns(side, self._known, state, self._tables, self._given)
+        check_stash(self._stash, self._system, state.synchronous, self._name)
         self._synchronous = bool(state.synchronous)
         self._newest = state.newest
         self._checked_at = self._idle_at = now
@@ -417,8 +426,6 @@ class PostgresReader:
             side.close()
 
 
-_STANDBYS: Final = re.compile(r'"[^"]*"|[^\s,()"]+')
-"""Names, and some words that no source is called."""
 _TABLE: Final = "table "
 _PUBLICATION: Final = "publication"
 _SYNCHRONOUS: Final = (

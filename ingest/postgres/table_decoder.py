@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable, Collection, Sequence
 from typing import Final, TypeAlias
 
+from ingest.copy_text.lines import unescape_field
 from ingest.postgres.pgoutput import (
     DeleteMessage,
     InsertMessage,
@@ -272,31 +273,9 @@ def _check_unaltered(table: UpstreamTable, relation: RelationMessage, types: Typ
 
 
 def split_copy_line(line: bytes) -> list[UpstreamField]:
-    """The fields of a line of COPY's text format."""
+    """The fields of a line of COPY's text format, as COPY TO writes it with its default options."""
+    # Not by `FieldSplitter`: COPY TO escapes every tab of a value, so a tab always parts fields.
     return [
-        None if field == rb"\N" else _unescape(field) for field in line.rstrip(b"\n").split(b"\t")
+        None if field == rb"\N" else unescape_field(field)
+        for field in line.rstrip(b"\n").split(b"\t")
     ]
-
-
-_ESCAPES: Final = {
-    "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "\\": "\\",
-}  # fmt: skip
-
-
-def _unescape(field: bytes) -> str:
-    text = field.decode()
-    if "\\" not in text:
-        return text
-    first, *rest = text.split("\\")
-    pieces = [first]
-    at = 0
-    while at < len(rest):
-        piece = rest[at]
-        if piece:
-            pieces.append(_ESCAPES[piece[0]] + piece[1:])
-        else:
-            # A backslash that is escaped by the one before it: the next piece is plain.
-            at += 1
-            pieces.append("\\" + rest[at])
-        at += 1
-    return "".join(pieces)

@@ -18,7 +18,7 @@ from ingest.reader import (
     UpstreamChange,
     UpstreamTable,
 )
-from tests.ingest.scripted_upstream import ScriptedReader, ScriptedUpstream
+from tests.ingest.slot_upstream import SlotReader, SlotUpstream
 from tests.ingest.upstream_database import UpstreamDatabase
 
 REFERENCE = "public.t"
@@ -48,7 +48,7 @@ class Subject(Protocol):
 
 class ScriptedSubject:
     def __init__(self) -> None:
-        self.upstream = ScriptedUpstream()
+        self.upstream = SlotUpstream()
 
     def commit(self, writes: Sequence[tuple[int, str | None]]) -> None:
         self.upstream.commit(writes)
@@ -57,7 +57,7 @@ class ScriptedSubject:
         return dict(self.upstream.rows)
 
     def reader(self) -> SourceReader:
-        return ScriptedReader(self.upstream, "slot")
+        return SlotReader(self.upstream, "slot")
 
     def acknowledged(self) -> int | None:
         slot = self.upstream.slots.get("slot")

@@ -24,7 +24,7 @@ from compute.reference.executor import ReferenceExecutor
 from coordinator.config import Settings
 from coordinator.core.settings import CoreSettings
 from coordinator.driver.driver import Driver
-from coordinator.driver.sources import SourceGround, SourceReaders
+from coordinator.driver.sources import SourceComponents, SourceReaders
 from coordinator.driver.upstreams import Upstreams
 from coordinator.execution.context import ExecutionLimits, Services
 from coordinator.execution.in_process import ReferenceInProcess
@@ -141,9 +141,9 @@ async def running(
         lambda shard, file, rows: read_file(shard, file).take(pa.array(rows, pa.int64())),
         warm_row=lambda shard, file, row: (chunks_by_name(read_file(shard, file)), row),
     )
-    ground = SourceGround(readers or upstreams, index, spool)
+    components = SourceComponents(readers or upstreams, index, spool)
     timelines = await recover_timelines(
-        stash, kept, SystemClock(), core or CoreSettings(), schema_of, sources=ground
+        stash, kept, SystemClock(), core or CoreSettings(), schema_of, sources=components
     )
     services = Services(
         coordination=timelines,

@@ -5,9 +5,10 @@
               └─ failed       └─────────────────────────────┘ committed and readable
 
 `records` has how far a source is read, as the stash has it. `batches` has the member of a group.
-`running` has the states of a source, and `steps` moves them; `observed` shows them. The readers of
-upstreams are effects (`effects`, `completions`), which the driver runs with those of package
-`ingest`.
+`running` has the states of a source, and `steps` moves them; `observed` shows them. `aside` copies
+tables beside the stream. `loading` says which tables can be read yet, and `recency` lets queries
+wait for upstream. `leftovers` has what stands upstream for sources that need it no more. The driver
+runs the effects (`effects`, `completions`) with the readers of package `ingest`.
 
 INVARIANTS of a source
   F1  one record: its position, and the rows, errors and counters that the position stands for,

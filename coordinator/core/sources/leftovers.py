@@ -17,6 +17,7 @@ from coordinator.core.messages.catalog_changes import CatalogChange, RemoveObjec
 from coordinator.core.object_records import Json, decode_object, encode_object
 from coordinator.core.sources.effects import ReleaseUpstream
 from coordinator.core.sources.records import NEVER, Leftover
+from coordinator.core.sources.retries import retry_pause_us
 from sql.catalog.catalog import Catalog
 from sql.catalog.objects import ConnectionDefinition, SourceDefinition
 from sql.catalog.sources import connection_by_oid, has_snapshot
@@ -25,7 +26,6 @@ from storage.types import Timestamp
 
 LEFTOVER_RECORDS: Final = "feed_leftovers"
 
-_RETRY_MIN_US: Final = 100_000
 _RETRY_MAX_US: Final = 60_000_000
 """Larger: a slot stays longer after upstream has come back."""
 
@@ -105,5 +105,4 @@ class Leftovers:
             return
         one = self._known[name]
         one.asked, one.failures = False, one.failures + 1
-        wait = min(_RETRY_MAX_US, _RETRY_MIN_US << min(one.failures - 1, 20))
-        one.retry_at = Timestamp(now + wait)
+        one.retry_at = Timestamp(now + retry_pause_us(one.failures, _RETRY_MAX_US))

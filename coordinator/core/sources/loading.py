@@ -15,14 +15,12 @@ from coordinator.core.messages.catalog_changes import CatalogChange, PutObject
 from coordinator.core.messages.identities import RequestId
 from coordinator.core.messages.replies import LoadAwaited, Refused, RefusedReason
 from coordinator.core.messages.requests import AwaitLoad
-from coordinator.core.sources.running import RunningSource, SourceState
+from coordinator.core.sources.running import STANDING, RunningSource
 from coordinator.core.state import CoreState
 from sql.catalog.catalog import Table
 from sql.catalog.objects import SourceDefinition
 from sql.catalog.sources import has_snapshot, source_by_oid
 from storage.types import Timestamp
-
-_STANDING = (SourceState.PAUSED, SourceState.BROKEN)
 
 
 def is_loaded(core: CoreState, table: Table, ts: Timestamp) -> bool:
@@ -56,7 +54,7 @@ def not_loaded(core: CoreState, table: Table, ts: Timestamp, *, is_chosen: bool)
         return Refused(RefusedReason.OTHER, "55000", message)
     message = f'table "{table.name}" is not loaded yet'
     source = core.sources.get(oid)
-    if source is not None and source.state in _STANDING:
+    if source is not None and source.state in STANDING:
         detail = f'Source "{source.definition.name}" is {source.state}.'
         if source.reason:
             detail = f"{detail[:-1]}: {source.reason}."
@@ -86,7 +84,7 @@ def not_made(core: CoreState, table: Table, changes: Iterable[CatalogChange]) ->
 def await_load(core: CoreState, message: AwaitLoad) -> list[Effect]:
     """Answer when it is worth to look again."""
     source = core.sources.get(message.source)
-    if source is None or source.state in _STANDING or _has_loaded(source):
+    if source is None or source.state in STANDING or _has_loaded(source):
         return [_answer(message.request)]
     source.awaiting.append(message.request)
     return []

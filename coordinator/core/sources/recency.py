@@ -20,6 +20,7 @@ from coordinator.core.sources.completions import UpstreamReported
 from coordinator.core.sources.effects import AskUpstream
 from coordinator.core.sources.observed import shown_position
 from coordinator.core.sources.running import (
+    STANDING,
     AwaitedPosition,
     RecencyWait,
     RunningSource,
@@ -30,7 +31,6 @@ from storage.types import Timestamp
 
 _AGAIN_US: Final = 200_000
 """After which an upstream that has not told its position is asked again."""
-_STANDING: Final = (SourceState.PAUSED, SourceState.BROKEN)
 
 
 def await_upstreams(core: CoreState, message: AwaitUpstreams, now: Timestamp) -> list[Effect]:
@@ -61,7 +61,7 @@ def answer_waits(core: CoreState, now: Timestamp) -> list[Effect]:
             if source is None or source.state is SourceState.IDLE or _is_reached(source, asked):
                 # One that is gone, or feeds nothing any more, brings nothing.
                 del wait.left[oid]
-            elif source.state in _STANDING:
+            elif source.state in STANDING:
                 effects += _ended(core, request, _stands(source))
                 break
             elif now >= wait.deadline:

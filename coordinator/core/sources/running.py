@@ -16,13 +16,11 @@ from coordinator.core.messages.identities import RequestId, TransactionId
 from coordinator.core.sources.completions import AsideCopied
 from coordinator.core.sources.leftovers import Leftovers
 from coordinator.core.sources.records import NEVER, Leftover, SourceRecord
+from coordinator.core.sources.retries import retry_pause_us
 from ingest.reader import Position
 from sql.catalog.catalog import Table
 from sql.catalog.objects import ConnectionDefinition, SourceDefinition
 from storage.types import Timestamp
-
-RETRY_MIN_US: Final = 100_000
-"""After the first failure; each further one doubles it."""
 
 
 class SourceState(StrEnum):
@@ -35,6 +33,10 @@ class SourceState(StrEnum):
     STALLED = "stalled"
     PAUSED = "paused"
     BROKEN = "broken"
+
+
+STANDING: Final = (SourceState.PAUSED, SourceState.BROKEN)
+"""Only a person makes a source in these go on, so nobody waits for it any longer."""
 
 
 class BatchStage(StrEnum):
@@ -66,11 +68,7 @@ class AsideState:
         """It is tried again: later after each failure."""
         self.begin_attempt()
         self.reason, self.failures = reason, self.failures + 1
-        self.retry_at = Timestamp(now + _retry_us(self.failures, longest_us))
-
-
-def _retry_us(failures: int, longest_us: int) -> int:
-    return min(longest_us, RETRY_MIN_US << min(failures - 1, 20))
+        self.retry_at = Timestamp(now + retry_pause_us(self.failures, longest_us))
 
 
 @dataclass(slots=True)
@@ -132,7 +130,7 @@ class RunningSource:
     def retry_after(self, now: Timestamp, longest_us: int) -> None:
         """Choose when it is tried again: later after each failure."""
         self.failures += 1
-        self.retry_at = Timestamp(now + _retry_us(self.failures, longest_us))
+        self.retry_at = Timestamp(now + retry_pause_us(self.failures, longest_us))
 
 
 @dataclass(slots=True)

@@ -24,7 +24,8 @@ INVARIANTS
       view's delta in the same stash transaction, or ends the interval there.
   V3  no harm: a view never makes a write fail. It delays only commits that write its inputs: by the
       unit before them and their own, each of which waits `view_budget_us` for its deltas at most.
-      Catch-up takes no lock on an input; after it has lost it takes a lease for as long.
+      Catch-up takes no lock on an input. After it has lost, it takes a lease: computing is cut off
+      (C2 of `coordinator/server/view_catch_up.py`), binding before and the commit after are not.
   V4  no lie: stored rows answer a query only at timestamps where the view is exact, and to
       transactions that have changed nothing. Otherwise its definition answers, at the same
       timestamp (`sql/binder/stored/view_reads.py`).
@@ -60,6 +61,9 @@ INVARIANTS
 
 Many rows leave a view behind at once: staged files, or more than `view_delta_rows_max`. So do DDL,
 an error of the query, and a program that is missing.
+
+`exactness` says which views a change leaves behind, and `left_views` when the rows of such a view
+were exact last. `deltas` has what lanes and maintenance exchange, `lane_steps` the steps between.
 
 Not here: programs (`sql/incremental/`), running them (`coordinator/execution/views/maintain.py`),
 computing rows anew (`coordinator/server/view_catch_up.py`).

@@ -119,5 +119,3 @@ class ViewCounts:
     """Stored rows that came or went with them."""
     fell_behind: int = 0
     """Commits that have left it behind although it has a program."""
-    last_us: int = 0
-    """How long the last maintenance took."""

@@ -7,7 +7,7 @@ from typing import TypeVar
 from compute.access.key_index import KeyIndex
 from coordinator.core.settings import CoreSettings
 from coordinator.driver.driver import Driver, MaintainEffect
-from coordinator.driver.sources import SourceGround
+from coordinator.driver.sources import SourceComponents
 from coordinator.driver.timelines import Timelines
 from coordinator.execution.change_streams.shared_steps import SharedSteps
 from coordinator.server.recovery import recover_timelines
@@ -64,7 +64,7 @@ class Server:
         *,
         jump_max_us: int,
         maintain: MaintainEffect,
-        sources: Callable[["Server"], SourceGround],
+        sources: Callable[["Server"], SourceComponents],
     ) -> None:
         """`found` is told what must not be. `jump_max_us`: of a clock that is believed."""
         self.number = number

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
-from coordinator.driver.sources import SourceGround
+from coordinator.driver.sources import SourceComponents
 from storage.errors import Determinate, Fatal, Indeterminate
 from storage.memory import MemoryObjectStore, MemoryStash
 from storage.types import Timestamp
@@ -158,12 +158,12 @@ class World:
         server.start(stash, FaultyObjectStore(store, fault))
         return server
 
-    def _sources(self, server: Server) -> SourceGround:
+    def _sources(self, server: Server) -> SourceComponents:
         def leads() -> bool:
             return server.epoch == self.stash.epoch
 
         readers = self.upstream.readers(partial(self._fault, server), leads)
-        return SourceGround(readers, key_index(self.store))
+        return SourceComponents(readers, key_index(self.store))
 
     def _bury(self, server: Server) -> None:
         self.note(f"server {server.number} is over: {server.cause!r}")

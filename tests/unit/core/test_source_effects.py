@@ -9,7 +9,7 @@ from compute.arrow import table_schema
 from coordinator.core.sources.completions import SourceStarted, UpstreamReleased
 from coordinator.core.sources.effects import ReleaseUpstream, StartSource
 from coordinator.core.sources.records import Leftover
-from coordinator.driver.sources import SourceEffects, SourceGround
+from coordinator.driver.sources import SourceComponents, SourceEffects
 from ingest.reader import (
     Position,
     ReaderFailure,
@@ -85,7 +85,7 @@ class Ground:
         self.upstream = SlowUpstream()
         self.forgotten: list[str] = []
         self.effects = SourceEffects(
-            SourceGround(self.upstream), _schema_of, self._forget, self._leading
+            SourceComponents(self.upstream), _schema_of, self._forget, self._leading
         )
 
     async def _forget(self, name: str) -> None:

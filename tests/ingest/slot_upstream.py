@@ -1,6 +1,7 @@
 """An upstream in memory with slots, and its reader: the twin of readers that keep one.
 
-The simulation has an upstream of its own (`tests/resilience/sim/upstream.py`).
+The simulation has an upstream of its own, `ScriptedUpstream` (`tests/resilience/sim/upstream.py`):
+that one judges what a server shows, this one lets single calls of a reader be looked at.
 
 It has one table, `id int4 primary key, value text`. It may fail on command, forgets what all its
 slots have acknowledged, and keeps what it was told.
@@ -39,18 +40,18 @@ STEP = 10
 
 
 @dataclass
-class ScriptedSlot:
+class HeldSlot:
     acknowledged: int
-    holder: ScriptedReader | None = None
+    holder: SlotReader | None = None
 
 
 @dataclass
-class ScriptedUpstream:
+class SlotUpstream:
     """What all its readers see."""
 
     rows: dict[int, str] = field(default_factory=dict)
     log: list[tuple[int, list[UpstreamChange]]] = field(default_factory=list)
-    slots: dict[str, ScriptedSlot] = field(default_factory=dict)
+    slots: dict[str, HeldSlot] = field(default_factory=dict)
     forgotten: int = 0
     system: str = "1"
     failures: deque[ReaderFailure] = field(default_factory=deque)
@@ -83,10 +84,10 @@ class ScriptedUpstream:
         self.slots[name].acknowledged = self.forgotten
 
 
-class ScriptedReader:
+class SlotReader:
     """Implements `SourceReader`."""
 
-    def __init__(self, upstream: ScriptedUpstream, slot: str) -> None:
+    def __init__(self, upstream: SlotUpstream, slot: str) -> None:
         self._upstream = upstream
         self._slot = slot
         self._given = 0
@@ -105,7 +106,7 @@ class ScriptedReader:
 
     async def prepare(self, tables: Sequence[UpstreamTable]) -> SourceProgress:
         self._maybe_fail()
-        self._upstream.slots[self._slot] = ScriptedSlot(self._upstream.end)
+        self._upstream.slots[self._slot] = HeldSlot(self._upstream.end)
         self._snapshot = dict(self._upstream.rows)
         position = {"lsn": self._upstream.end}
         return SourceProgress(position, {"system": self._upstream.system})
