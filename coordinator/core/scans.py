@@ -11,7 +11,7 @@ from coordinator.core.messages.identities import Isolation
 from coordinator.core.messages.replies import Refused, RefusedReason, Views
 from coordinator.core.messages.requests import AdoptSnapshot, PinSnapshot, Scan
 from coordinator.core.refresh import advance_look_ups
-from coordinator.core.sources.loading import is_loaded, not_loaded
+from coordinator.core.sources.loading import is_loaded, not_loaded, not_made
 from coordinator.core.state import CoreState, refuse
 from coordinator.core.transactions import Transaction
 from coordinator.core.validation import RecentHistory, WritesAhead, lost_write_refusal
@@ -54,6 +54,7 @@ def scan(core: CoreState, message: Scan) -> list[Effect]:
             fenced_table_refusal(table, core.shards)
             or _too_old(core, table, message.ts, txn)
             or not_loaded(core, table, message.ts, is_chosen=not current)
+            or not_made(core, table, txn.changes)
         )
         if refused is None and current and txn.isolation is Isolation.READ_COMMITTED:
             refused = lost_write_refusal(txn, shard, _recent(core))

@@ -49,6 +49,7 @@ from coordinator.core.sources.effects import (
 from coordinator.core.sources.records import Leftover, SourceRecord
 from coordinator.driver.fed_rows import FedRows, RowSpool
 from coordinator.driver.maintenance_effects import RunBlocking, in_thread
+from coordinator.driver.reading_hold import ReadingHold
 from ingest.reader import (
     BadRecord,
     ReaderFailure,
@@ -135,6 +136,7 @@ class SourceEffects:
         self._changing: dict[str, asyncio.Lock] = {}
         self._rows = FedRows(components.index, components.spool, schema_of, run_blocking)
         self._open: dict[int, _Open] = {}
+        self._holds: dict[int, ReadingHold] = {}
 
     async def run(
         self, effect: SourceEffect
@@ -185,6 +187,7 @@ class SourceEffects:
 
     async def _start(self, effect: StartSource) -> SourceMessage:
         source = effect.source
+        self._holds.setdefault(source.oid, ReadingHold()).given = {}
         earlier = self._open.pop(source.oid, None)
         if earlier is not None:
             await self._close(earlier)
@@ -223,10 +226,15 @@ class SourceEffects:
         try:
             reader = await self._readers.reader(source, effect.connection, joins=effect.joins)
             tables = [_upstream_table(source, table) for table in effect.tables]
-            async with self._changes(source):
-                await self._leading()
-                made = await reader.prepare(tables)
-            writes, errors = await self._taken(reader, effect.tables)
+            hold = self._holds.setdefault(source.oid, ReadingHold())
+            async with hold.copying():
+                async with self._changes(source):
+                    await self._leading()
+                    async with hold.making():
+                        made = await reader.prepare(tables)
+                if effect.joins:
+                    hold.check(made.position)
+                writes, errors = await self._taken(reader, effect.tables)
             every = (*effect.tables, *effect.errors)
             writes |= self._errors(every, errors, effect.began)
             return AsideCopied(
@@ -273,8 +281,11 @@ class SourceEffects:
         return {ShardId(table.shard): self._rows.errors_of(table, errors, names, now)}
 
     async def _pull(self, effect: PullSource) -> SourceMessage:
-        reader = self._reader(effect.source, effect.attempt)
-        batch = await reader.read(ReadLimits(effect.size_max, WAIT_MS))
+        hold = self._holds.setdefault(effect.source, ReadingHold())
+        async with hold.reading():
+            reader = self._reader(effect.source, effect.attempt)
+            batch = await reader.read(ReadLimits(effect.size_max, WAIT_MS))
+            hold.given = batch.upto
         return SourcePulled(effect.source, effect.attempt, batch)
 
     async def _prepare(self, effect: PrepareBatch) -> SourceMessage:

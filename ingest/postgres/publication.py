@@ -13,13 +13,14 @@ INVARIANTS
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from ingest.postgres.libpq_link import LibpqLink, quote_text
 from ingest.postgres.pgoutput import format_lsn, parse_lsn
-from ingest.reader import ReaderFailure
+from ingest.postgres.upstream_types import KEY_HINT
+from ingest.reader import ReaderFailure, UpstreamTable
 
 _VERSION_MIN: Final = 140_000
 _OPERATIONS: Final = "insert, update, delete, truncate"
@@ -30,7 +31,8 @@ class PublicationState:
     """One moment of a publication.
 
     `publication`: a text that changes when anything but its tables does. `tables`: the same of
-    each table, by its oid; only those that are published. `synchronous`: upstream's
+    each table, by its oid, only those that are published; behind spaces its replica identity with
+    its primary key, and how many columns it ever had. `synchronous`: upstream's
     synchronous_standby_names. `newest`: where its log ends.
     """
 
@@ -76,11 +78,15 @@ UNION ALL SELECT 'n', NULL, (CASE WHEN pg_is_in_recovery() THEN pg_last_wal_repl
                              ELSE pg_current_wal_lsn() END)::text
 UNION ALL
 SELECT 't', c.oid, c.relpersistence::text || coalesce(string_agg(e.entry, '/' ORDER BY e.entry), '')
+    || ' ' || CASE c.relreplident WHEN 'i' THEN 'i-' ELSE c.relreplident::text || coalesce((
+        SELECT min(k.oid::text) FROM pg_constraint k WHERE k.conrelid = c.oid AND k.contype = 'p'
+    ), '') END || ' ' || c.relnatts
 FROM p, pg_class c LEFT JOIN entries e ON e.relation = c.oid OR e.schema = c.relnamespace
      OR EXISTS (SELECT FROM pg_class a WHERE a.oid IN (SELECT pg_partition_ancestors(c.oid))
                 AND (e.relation = a.oid OR e.schema = a.relnamespace))
 WHERE c.oid = ANY ({oids})
-GROUP BY c.oid, c.relpersistence, p.puballtables HAVING p.puballtables OR count(e.entry) > 0
+GROUP BY c.oid, c.relpersistence, c.relreplident, c.relnatts, p.puballtables
+HAVING p.puballtables OR count(e.entry) > 0
 """
 _SCHEMAS: Final = """
     UNION ALL SELECT 0, n.pnnspid, 's' || n.oid || '.' || n.xmin
@@ -94,8 +100,11 @@ def check_state(
     now: PublicationState,
     names: Mapping[int, str],
     after: int,
+    keyed: Collection[int] = (),
 ) -> None:
-    """S3: raises if a table of ours (`names` by oid) may have lost changes behind `after`."""
+    """S3: raises if a table of ours (`names` by oid) may have lost changes behind `after`; or
+    rows, if it is `keyed` and its key no longer tells them apart.
+    """
     where = f"somewhere after LSN {format_lsn(after)}"
     hint = "Changes may be missing: put it back upstream, then ALTER SOURCE .. RESNAPSHOT."
     if now.publication != known.publication:
@@ -103,9 +112,54 @@ def check_state(
         message = f'publication "{publication}" {happened} upstream {where}'
         raise ReaderFailure("55000", message, hint=hint, broken=True)
     for oid, name in names.items():
-        if now.tables.get(oid) != known.tables.get(oid) or oid not in now.tables:
+        entry, identity, _ = _parts(now, oid)
+        entry_before, identity_before, _ = _parts(known, oid)
+        if entry != entry_before or oid not in now.tables:
             message = f'table {name} left publication "{publication}" {where}'
             raise ReaderFailure("55000", message, hint=hint, broken=True)
+        if oid in keyed and _is_key_lost(identity_before, identity):
+            message = f"the key of table {name} was dropped or changed upstream {where}"
+            raise ReaderFailure("55000", message, hint=KEY_HINT, broken=True)
+
+
+def _parts(state: PublicationState, oid: int) -> tuple[str, str, int]:
+    """Of a table: how it is published, its identity, and how many columns it ever had."""
+    entry, identity, width = (*state.tables.get(oid, "").split(" "), "", "")[:3]
+    return entry, identity, int(width or 0)
+
+
+async def check_columns(
+    link: LibpqLink,
+    known: PublicationState,
+    now: PublicationState,
+    tables: Mapping[int, UpstreamTable],
+    after: int,
+) -> None:
+    """Raises if a column of ours is another one by now, of the same name: the stream does not tell
+    the values that it has in the rows of before.
+    """
+    before = {oid: _parts(known, oid)[2] for oid in tables}
+    grown = [oid for oid in tables if before[oid] and _parts(now, oid)[2] > before[oid]]
+    if not grown:
+        return
+    rows = await link.query(
+        "SELECT attrelid, attnum, attname FROM pg_attribute "
+        f"WHERE attrelid = ANY ({_oids(grown)}) AND attnum > 0 AND NOT attisdropped"
+    )
+    for oid, place, name in rows:
+        table = tables[int(oid or 0)]
+        if int(place or 0) > before[int(oid or 0)] and any(c.name == name for c in table.columns):
+            message = (
+                f'column "{name}" of {table.reference} was made anew upstream somewhere after LSN '
+                f"{format_lsn(after)}"
+            )
+            hint = f'ALTER SOURCE .. RESNAPSHOT; or ALTER TABLE .. DROP COLUMN "{name}".'
+            raise ReaderFailure("55000", message, hint=hint, broken=True)
+
+
+def _is_key_lost(before: str, now: str) -> bool:
+    """With REPLICA IDENTITY FULL, rows do not say what their key is; otherwise their shape does."""
+    return bool(before) and now.startswith("f") and now[1:] != before[1:]
 
 
 @dataclass(frozen=True, slots=True)

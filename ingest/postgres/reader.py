@@ -27,6 +27,7 @@ from ingest.postgres.pgoutput import (
 )
 from ingest.postgres.publication import (
     PublicationState,
+    check_columns,
     check_publication,
     check_stash,
     check_state,
@@ -253,7 +254,8 @@ class PostgresReader:
             stored[oid] = now.tables.get(oid, "") if text is None else text.partition(" ")[2]
         publication = identity.get(_PUBLICATION, now.publication)
         known = PublicationState(publication, stored, now.synchronous)
-        check_state(self._publication, known, now, _names(found), after)
+        check_state(self._publication, known, now, _names(found), after, _keyed(found))
+        await check_columns(await self._side_link(), known, now, found, after)
         return known
 
     # ---------------------------------------------------------------- read
@@ -367,7 +369,9 @@ class PostgresReader:
             return
         side = await self._side_link()
         state = await fetch_state(side, self._publication, list(self._tables))
-        check_state(self._publication, self._known, state, _names(self._tables), self._given)
+        names, keyed = _names(self._tables), _keyed(self._tables)
+        check_state(self._publication, self._known, state, names, self._given, keyed)
+        await check_columns(side, self._known, state, self._tables, self._given)
         check_stash(self._stash, self._system, state.synchronous, self._name)
         self._synchronous = bool(state.synchronous)
         self._newest = state.newest
@@ -441,6 +445,10 @@ def _publication_identity(
 
 def _names(tables: Mapping[int, UpstreamTable]) -> dict[int, str]:
     return {oid: table.reference for oid, table in tables.items()}
+
+
+def _keyed(tables: Mapping[int, UpstreamTable]) -> set[int]:
+    return {oid for oid, table in tables.items() if table.key}
 
 
 def _batch(taken: Sequence[UpstreamTransaction], upto: int, newest: int) -> SourceBatch:

@@ -31,14 +31,18 @@ from sql.types.sql_type import Value
 
 PIECE_SECONDS: Final = 0.004
 """So long decoding may hold the loop; other clients wait for so long."""
+_LOCK_MS: Final = 5000
 _PART_ROWS: Final = 2048
 _PART_BYTES: Final = 4 << 20
 
 
 async def begin_snapshot(link: LibpqLink, snapshot: str) -> None:
-    """Make the moment of the slot that of the connection (C1)."""
+    """Make the moment of the slot that of the connection (C1). Who holds a table locked may wait
+    for us, in a COMMIT that waits for what we read.
+    """
     await link.query("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
     await link.query(f"SET TRANSACTION SNAPSHOT {quote_text(snapshot)}")
+    await link.query(f"SET LOCAL lock_timeout = {_LOCK_MS}")
 
 
 async def copy_table(

@@ -21,6 +21,7 @@ from ingest.postgres.pgoutput import (
     UpstreamFields,
 )
 from ingest.postgres.upstream_types import (
+    KEY_HINT,
     TypeRows,
     column_type_name,
     fits,
@@ -252,11 +253,10 @@ def _check_shape(table: UpstreamTable, relation: RelationMessage, types: TypeRow
         _check_unaltered(table, relation, types)
     in_key = {column.name for column in relation.columns if column.in_key}
     full = relation.replica_identity == "f"
-    if not full and (not table.key or not in_key.issuperset(table.key)):
+    if not full and (not table.key or in_key != set(table.key)):
         wanted = ", ".join(table.key) or "all columns"
         message = f"replica identity of {table.reference} was changed upstream: it was {wanted}"
-        repair = f"Upstream: ALTER TABLE {table.reference} REPLICA IDENTITY FULL."
-        raise ReaderFailure("55000", message, hint=repair, broken=True)
+        raise ReaderFailure("55000", message, hint=KEY_HINT, broken=True)
 
 
 def _check_unaltered(table: UpstreamTable, relation: RelationMessage, types: TypeRows) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ingest.postgres.libpq_link import LibpqLink, quote_name, quote_names, quote_text
-from ingest.postgres.upstream_types import TypeRow, TypeRows, matching_type, type_name
+from ingest.postgres.upstream_types import KEY_HINT, TypeRow, TypeRows, matching_type, type_name
 from ingest.reader import ReaderFailure, UpstreamColumn, UpstreamTable
 
 _LISTS_SINCE: Final = 150_000
@@ -114,6 +114,10 @@ def find_tables(
             message = f'table {table.reference} is not in publication "{publication}"'
             hint = f"Upstream: ALTER PUBLICATION .. ADD TABLE {table.reference}."
             raise ReaderFailure("42P01", message, hint=hint, broken=True)
+        if table.key and set(table.key) != set(known.table.key):
+            wanted = ", ".join(table.key)
+            message = f"the key of table {table.reference} is not {wanted} upstream"
+            raise ReaderFailure("55000", message, hint=KEY_HINT, broken=True)
         found[known.oid] = known
     return found
 

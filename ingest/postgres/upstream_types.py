@@ -25,6 +25,10 @@ from sql.types.sql_type import (
     varchar,
 )
 
+KEY_HINT: Final = (
+    "Put the key back upstream, then ALTER SOURCE .. RESNAPSHOT; or drop the table here or "
+    "DETACH it, and make it anew."
+)
 _PLAIN: Final = frozenset(
     {
         *(

@@ -8,10 +8,12 @@ there, and is loaded when the source has reached it. A RESNAPSHOT begins another
 commit every row of its tables goes, and the copied ones come.
 
 INVARIANTS
-  J1  what stands upstream for the source goes on being read and acknowledged while a copy is made:
-      making a slot waits for transactions there, which may wait for us.
+  J1  what stands upstream for the source goes on being read and acknowledged if making a slot takes
+      long: it waits for transactions there, which may wait for us.
   J2  the commit of a copy is between two batches, so nobody else writes to the tables meanwhile.
   J3  the generation before is left behind in the commit of the new one (F8).
+  J4  a copy is not of a position before one that was read to: it would lack what was committed in
+      between. Such a copy is made again.
 """
 
 from collections.abc import Mapping
@@ -73,6 +75,12 @@ def advance_copy(core: CoreState, source: RunningSource, now: Timestamp) -> list
         return []
     aside = source.aside
     if aside.copied is not None:
+        is_read = source.state is SourceState.RUNNING or wanted.generation is None
+        if is_read and is_behind(aside.copied.position, source.read_to):
+            # J4
+            longest_us = core.settings.source_retry_max_us
+            aside.fail("upstream went on while a copy was made", now, longest_us)
+            return []
         if source.stage in (BatchStage.NONE, BatchStage.PULLING):
             # A batch that is pulled meanwhile is of an attempt that ends with this commit.
             return _commit(core, source, wanted, aside.copied)

@@ -8,13 +8,17 @@ INVARIANTS
       them, up to the position that its source has there.
 """
 
+from collections.abc import Iterable
+
 from coordinator.core.effects import Effect, Reply
+from coordinator.core.messages.catalog_changes import CatalogChange, PutObject
 from coordinator.core.messages.identities import RequestId
 from coordinator.core.messages.replies import LoadAwaited, Refused, RefusedReason
 from coordinator.core.messages.requests import AwaitLoad
 from coordinator.core.sources.running import STANDING, RunningSource
 from coordinator.core.state import CoreState
 from sql.catalog.catalog import Table
+from sql.catalog.objects import SourceDefinition
 from sql.catalog.sources import has_snapshot, source_by_oid
 from storage.types import Timestamp
 
@@ -57,6 +61,24 @@ def not_loaded(core: CoreState, table: Table, ts: Timestamp, *, is_chosen: bool)
         hint = source.hint or "ALTER SOURCE .. RESUME goes on."
         return Refused(RefusedReason.OTHER, "55000", message, detail, hint)
     return Refused(RefusedReason.NOT_LOADED, "55000", message, None, hint, source=oid)
+
+
+def not_made(core: CoreState, table: Table, changes: Iterable[CatalogChange]) -> Refused | None:
+    """Why a table cannot be read by the transaction that has just made its source."""
+    feed = table.feed
+    if feed is None or not feed.reference:
+        return None
+    if source_by_oid(core.catalog.current, feed.source) is not None:
+        return None
+    for change in changes:
+        source = change.object if isinstance(change, PutObject) else None
+        if isinstance(source, SourceDefinition) and source.oid == feed.source:
+            if not has_snapshot(source):
+                return None
+            message = f'table "{table.name}" is not loaded yet'
+            hint = "It is loaded after the transaction that makes its source is committed."
+            return Refused(RefusedReason.OTHER, "55000", message, None, hint)
+    return None
 
 
 def await_load(core: CoreState, message: AwaitLoad) -> list[Effect]:

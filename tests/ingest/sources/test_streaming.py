@@ -7,7 +7,9 @@ by the next strict read here (F3). So nothing has to be waited for.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext
+from threading import Event
 
 import psycopg
 import pytest
@@ -140,6 +142,31 @@ def test_a_table_is_not_shown_empty_before_it_is_loaded(
     assert refusal(connected, f"select * from orders as of {before}")[0] == "55000"
 
 
+def test_who_makes_a_source_does_not_see_its_tables_empty(
+    connected: psycopg.Connection, database: UpstreamDatabase
+) -> None:
+    database.execute(
+        "CREATE TABLE orders (id int PRIMARY KEY)",
+        "INSERT INTO orders VALUES (1)",
+        "CREATE PUBLICATION p FOR TABLE orders",
+    )
+    for reading in (
+        "select * from orders",
+        "create table copied as select * from orders",
+        "create materialized view copied as select count(*) from orders",
+    ):
+        connected.execute("begin")
+        connected.execute("create source feed from postgres connection c (publication 'p')")
+        connected.execute("create tables from source feed in schema here")
+        assert refusal(connected, reading) == ("55000", 'table "orders" is not loaded yet')
+        connected.execute("rollback")
+    connected.execute("begin")
+    connected.execute("create source g from generator counter")
+    connected.execute("create tables from source g in schema here")
+    assert rows(connected, "select count(*) from counter") == [(0,)]
+    connected.execute("rollback")
+
+
 def test_nothing_of_ours_stays_after_drop_source(
     shop: psycopg.Connection, database: UpstreamDatabase
 ) -> None:
@@ -179,6 +206,45 @@ def test_a_table_that_joins_later_has_its_rows_and_what_follows(
     shop.execute("create table later from source feed (reference 'public.later')")
     assert rows(shop, "select id from later") == [(5,)]
     is_same(shop, database)
+
+
+@pytest.mark.parametrize("is_synchronous", [False, True])
+def test_what_is_written_while_a_table_joins_is_not_lost(
+    shop: psycopg.Connection, database: UpstreamDatabase, is_synchronous: bool
+) -> None:
+    """J4: the stream goes on while the copy is made, and may pass it."""
+    is_same(shop, database)
+    database.execute(
+        "CREATE TABLE later (id int PRIMARY KEY, filler text)",
+        "INSERT INTO later SELECT i, repeat('x', 50) FROM generate_series(1, 30000) i",
+        "ALTER PUBLICATION p ADD TABLE later",
+    )
+    ended = Event()
+
+    def write() -> None:
+        with psycopg.connect(database.dsn, autocommit=True) as writer:
+            for i in range(1, 20_000):
+                if ended.is_set():
+                    return
+                writer.execute("INSERT INTO later VALUES (%s)", [100_000 + i])
+                writer.execute("DELETE FROM later WHERE id = %s", [i])
+                writer.execute("INSERT INTO log VALUES (%s)", [i])
+
+    waiting = synchronous(database) if is_synchronous else nullcontext()
+    with waiting, ThreadPoolExecutor(1) as pool:
+        writing = pool.submit(write)
+        try:
+            shop.execute("create table later from source feed (reference 'public.later')")
+            if not is_synchronous:
+                # As many came as went, at every moment.
+                assert rows(shop, "select count(*) from later")[0][0] in (30_000, 30_001)
+        finally:
+            ended.set()
+        writing.result()
+    shop.execute("set real_time_recency = on")
+    query = "SELECT id FROM later ORDER BY id"
+    assert rows(shop, query) == database.rows(query)
+    shop.execute("reset real_time_recency")
 
 
 def test_resnapshot_brings_what_upstream_has(
