@@ -140,6 +140,8 @@ def _commit(
             loaded={t.oid: record.loaded.get(t.oid, NEVER) for t in source.tables},
         )
         leaves = left_before(source)
+    # It is committed once: its fate asks for the next one.
+    source.aside.copied = None
     source.begin_attempt()
     core.holds.release(source.holder)
     source.stage = BatchStage.COMMITTING

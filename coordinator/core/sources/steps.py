@@ -169,6 +169,9 @@ def _start(source: RunningSource) -> Effect:
 
 
 def _go_on(core: CoreState, source: RunningSource, now: Timestamp) -> list[Effect]:
+    if source.stage is BatchStage.COMMITTING:
+        # Also of a source that stands: a copy commits, and decides from where it is read.
+        return []
     if source.state is SourceState.STALLED and now >= source.retry_at:
         _begin_attempt(core, source)
         code, reason, hint = source.code, source.reason, source.hint

@@ -16,6 +16,7 @@ from coordinator.core.messages.requests import (
     Message,
 )
 from coordinator.core.sources.completions import (
+    AsideCopied,
     BatchPrepared,
     SourceAcknowledged,
     SourceFailed,
@@ -28,6 +29,7 @@ from coordinator.core.sources.completions import (
 from coordinator.core.sources.effects import (
     AcknowledgeSource,
     AskUpstream,
+    CopyAside,
     CopyTables,
     PrepareBatch,
     PullSource,
@@ -86,6 +88,15 @@ class SourceStory(Story):
                     self.source, skip=(f'{{"row": {names[1]}}}',), version=version
                 )
                 return ChangeCatalog(TransactionId(int(names[0])), (PutObject(self.source),))
+            case "resnapshot":
+                version, generation = self.source.version + 1, self.source.generation + 1
+                self.source = replace(self.source, generation=generation, version=version)
+                return ChangeCatalog(TransactionId(int(names[0])), (PutObject(self.source),))
+            case "copied_aside":
+                writes = {
+                    self.shard("a"): written(TransactionId(0), self.table("a"), arguments).batch
+                }
+                return AsideCopied(SOURCE.oid, attempt, upto, {}, writes)
             case "drop_source":
                 gone = (RemoveTable(self.table("a")), RemoveObject(self.source))
                 return ChangeCatalog(TransactionId(int(names[0])), gone)
@@ -137,6 +148,8 @@ class SourceStory(Story):
                 return f"start source, attempt {attempt}, {where}"
             case CopyTables(attempt=attempt):
                 return f"copy tables, attempt {attempt}"
+            case CopyAside(attempt=attempt):
+                return f"copy aside, attempt {attempt}"
             case PullSource(attempt=attempt):
                 return f"pull, attempt {attempt}"
             case PrepareBatch(attempt=attempt, batch=batch):
