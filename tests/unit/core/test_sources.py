@@ -88,15 +88,6 @@ class SourceStory(Story):
                     self.source, skip=(f'{{"row": {names[1]}}}',), version=version
                 )
                 return ChangeCatalog(TransactionId(int(names[0])), (PutObject(self.source),))
-            case "resnapshot":
-                version, generation = self.source.version + 1, self.source.generation + 1
-                self.source = replace(self.source, generation=generation, version=version)
-                return ChangeCatalog(TransactionId(int(names[0])), (PutObject(self.source),))
-            case "copied_aside":
-                writes = {
-                    self.shard("a"): written(TransactionId(0), self.table("a"), arguments).batch
-                }
-                return AsideCopied(SOURCE.oid, attempt, upto, {}, writes)
             case "drop_source":
                 gone = (RemoveTable(self.table("a")), RemoveObject(self.source))
                 return ChangeCatalog(TransactionId(int(names[0])), gone)
@@ -138,6 +129,24 @@ class SourceStory(Story):
                 return UpstreamReleased("one.1", done="not" not in names)
             case "acknowledged":
                 return SourceAcknowledged(SOURCE.oid, attempt, upto, "not" not in names)
+            case _:
+                return self._of_a_copy(command, names, arguments)
+
+    def _of_a_copy(
+        self, command: str, names: list[str], arguments: dict[str, str]
+    ) -> Message | None:
+        """What is about a copy beside the source."""
+        match command:
+            case "resnapshot":
+                version, generation = self.source.version + 1, self.source.generation + 1
+                self.source = replace(self.source, generation=generation, version=version)
+                return ChangeCatalog(TransactionId(int(names[0])), (PutObject(self.source),))
+            case "copied_aside":
+                writes = {
+                    self.shard("a"): written(TransactionId(0), self.table("a"), arguments).batch
+                }
+                attempt, upto = int(arguments["attempt"]), {"offset": int(arguments["upto"])}
+                return AsideCopied(SOURCE.oid, attempt, upto, {}, writes)
             case _:
                 return super().message(command, names, arguments)
 
