@@ -283,7 +283,10 @@ class ShortCommits:
         return run
 
     def _left(self, refused: LockBlocks | RequestRefused) -> None:
-        """If nothing has happened, the general way may do better (W1); raises everything else."""
+        """If nothing has happened, the general way may do better (W1); raises everything else, and
+        what has interrupted the session meanwhile (X4 of `transaction.py`).
+        """
+        self._transaction.heed_interrupt()
         if isinstance(refused, RequestRefused):
             if refused.reason not in (RefusedReason.CONFLICT, RefusedReason.STALE):
                 raise refused

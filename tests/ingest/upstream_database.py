@@ -69,6 +69,9 @@ class UpstreamDatabase:
                 )
             except (psycopg.errors.UndefinedObject, psycopg.errors.ObjectInUse):
                 continue
+            except psycopg.OperationalError:
+                # The server ends whoever holds its slot, and who drops it does for a moment.
+                self.connection = psycopg.connect(self.dsn, autocommit=True)
 
     def execute(self, *statements: str) -> None:
         """Each of them alone, unless they say otherwise."""
