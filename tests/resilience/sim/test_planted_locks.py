@@ -35,7 +35,7 @@ def tables_granted_over_the_group_in_flight(patch: pytest.MonkeyPatch) -> None:
 
 
 def rows_granted_over_the_group_in_flight(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(requests, "_deletes_in_flight", lambda *_: {})
+    patch.setattr(requests, "is_among", lambda *_: False)
 
 
 def released_at_the_launch(patch: pytest.MonkeyPatch) -> None:
