@@ -165,9 +165,11 @@ def snapshot_in_a_second_transaction(patch: pytest.MonkeyPatch) -> None:
     copied, enqueue = steps._copied, steps._enqueue
     kept: dict[ShardId, WriteBatch] = {}
 
-    def bare(core: CoreState, source: RunningSource, message: TablesCopied) -> list[Effect]:
+    def bare(
+        core: CoreState, source: RunningSource, message: TablesCopied, now: Timestamp
+    ) -> list[Effect]:
         kept.update(message.writes)
-        return copied(core, source, replace(message, writes={}))
+        return copied(core, source, replace(message, writes={}), now)
 
     def late(
         core: CoreState,
