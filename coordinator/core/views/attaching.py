@@ -13,7 +13,7 @@ from coordinator.core.group_members import PendingAttach
 from coordinator.core.messages.catalog_changes import CatalogChange
 from coordinator.core.messages.replies import Refused, RefusedReason
 from coordinator.core.views.deltas import MaintainedView, ViewPrograms
-from coordinator.core.views.exactness import means_the_same
+from coordinator.core.views.exactness import has_same_meaning
 from sql.catalog.catalog import Catalog, Table
 from storage.changes import changes_since
 from storage.shard import ShardState
@@ -43,7 +43,7 @@ class AttachableViews:
         if pending.oid in catalog.exact_views:
             return attach_refusal("the view is exact already")
         since = self.changes_after(Timestamp(exact.computed_at))
-        if not means_the_same(pending.oid, exact, since):
+        if not has_same_meaning(pending.oid, exact, since):
             return attach_refusal("a definition has changed since the view was computed")
         state = self.shards.get(ShardId(table.shard))
         if state is None or state.fenced or state.last_write > pending.rows.written_at:

@@ -89,7 +89,7 @@ def changed_definitions(changes: Iterable[CatalogChange]) -> tuple[set[int], boo
     return oids, any_type
 
 
-def means_the_same(oid: int, view: ExactView, since: Iterable[CatalogChange]) -> bool:
+def has_same_meaning(oid: int, view: ExactView, since: Iterable[CatalogChange]) -> bool:
     """Whether the query of a view means what it did before these changes."""
     changed, any_type = changed_definitions(since)
     return not any_type and oid not in changed and view.definitions.isdisjoint(changed)

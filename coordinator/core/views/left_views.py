@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from coordinator.core.messages.catalog_changes import AttachView, LeaveView
 from coordinator.core.state import CoreState
 from coordinator.core.views.deltas import ComputedRows
-from coordinator.core.views.exactness import means_the_same
+from coordinator.core.views.exactness import has_same_meaning
 from sql.catalog.objects import ExactView
 from storage.types import FIRST_TIMESTAMP, ShardId, Timestamp
 
@@ -37,7 +37,7 @@ def left_view(core: CoreState, oid: int, computed: ComputedRows | None = None) -
         if rows is None or state.last_write > rows.written_at:
             continue
         at = Timestamp(rows.exact.computed_at)
-        if means_the_same(oid, rows.exact, core.catalog.made_after(at)):
+        if has_same_meaning(oid, rows.exact, core.catalog.made_after(at)):
             return LeftView(at)
     return None
 
