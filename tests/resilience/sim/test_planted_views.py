@@ -7,6 +7,7 @@ import pytest
 
 from coordinator.core import admission, group_commit
 from coordinator.core.catalog import encode_changes
+from coordinator.core.change_streams import requests, subscriptions
 from coordinator.core.gathering import Gathering
 from coordinator.core.group_commit import GroupCommit, UnwrittenHolder
 from coordinator.core.group_members import GroupMember, PendingAttach, PendingInsert
@@ -232,7 +233,7 @@ def locks_over_lanes(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(GroupCommit, "holders", without_lanes)
 
 
-# --- views that units attach -----------------------------------------------------------------------
+# --- views that units attach --------------------------------------------------------------------
 
 
 def attached_without_the_rest(patch: pytest.MonkeyPatch) -> None:
@@ -269,6 +270,23 @@ def attached_over_writes_meanwhile(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(LaneGathering, "takes", passing)
 
 
+# --- subscriptions ------------------------------------------------------------------------------
+
+
+def followed_while_behind(patch: pytest.MonkeyPatch) -> None:
+    """A subscriber hears of progress behind the end of the exact interval (S10)."""
+
+    def everywhere(_: object, __: Collection[int], ___: Timestamp, upto: Timestamp) -> Timestamp:
+        return upto
+
+    patch.setattr(subscriptions, "last_exact", everywhere)
+
+
+def followed_from_behind(patch: pytest.MonkeyPatch) -> None:
+    """A subscriber may begin where the view is behind (S10)."""
+    patch.setattr(requests, "behind_at", lambda *_: None)
+
+
 @pytest.mark.parametrize(
     ("plant", "weather"),
     [
@@ -292,6 +310,8 @@ def attached_over_writes_meanwhile(patch: pytest.MonkeyPatch) -> None:
         (attached_without_the_rest, "calm"),
         (attached_by_rows_of_another_time, "calm"),
         (attached_over_writes_meanwhile, "calm"),
+        (followed_while_behind, "calm"),
+        (followed_from_behind, "calm"),
     ],
     ids=[
         "behind and a reader does not notice",
@@ -314,6 +334,8 @@ def attached_over_writes_meanwhile(patch: pytest.MonkeyPatch) -> None:
         "attached without what came since",
         "attached by rows of another time",
         "attached over writes meanwhile",
+        "progress while behind",
+        "followed from where it is behind",
     ],
 )
 def test_planted_in_views(plant: Plant, weather: str, monkeypatch: pytest.MonkeyPatch) -> None:
