@@ -90,8 +90,6 @@ class ViewCatchUp:
         self._log = services.catch_up
         self._woken = asyncio.Event()
         self._stopped = False
-        self._lost: set[int] = set()
-        """Views that have lost their commits, since their inputs do not rest."""
 
     def wake(self) -> None:
         """Definitions or exact intervals have changed."""
@@ -145,7 +143,6 @@ class ViewCatchUp:
         for oid in known:
             view = views.setdefault(oid, ViewAttempts(FIRST_PAUSE_S))
             if oid in catalog.exact_views:
-                self._lost.discard(oid)
                 if view.due is not None or not view.attached_at:
                     view.due, view.attached_at = None, now
                     view.attached += 1
@@ -197,19 +194,19 @@ class ViewCatchUp:
 
     async def _bring_up(self, oid: int) -> None:
         """Compute and attach one view (C1, C2)."""
-        if oid not in self._lost:
-            async with self._refreshing(oid, exact=False) as (execution, bound):
-                if bound is None:
-                    return
-                await self._compute(execution, bound)
-                try:
-                    await execution.transaction.commit()
-                except RequestRefused as refused:
-                    if refused.sqlstate != "40001":
-                        raise
-                else:
-                    return
-            self._lost.add(oid)
+        upkeep = self._log.upkeep_of(oid)
+        async with self._refreshing(oid, exact=False) as (execution, bound):
+            if bound is None:
+                return
+            await self._compute(execution, bound)
+            try:
+                await execution.transaction.commit()
+            except RequestRefused as refused:
+                followed = isinstance(upkeep.program, MaintenanceProgram)
+                if refused.sqlstate != "40001" or not followed:
+                    raise
+            else:
+                return
         why = ""
         for _ in range(ROUNDS_MAX):
             try:
@@ -220,8 +217,8 @@ class ViewCatchUp:
                 why = str(refused)
             else:
                 return
-        because = self._log.upkeep_of(oid).because
-        raise _InputsChangeFaster(why if because is None else f"{why}: {because}")
+        because = "" if upkeep.because is None else f": {upkeep.because}"
+        raise _InputsChangeFaster(why + because)
 
     async def _compute(self, execution: Execution, bound: RefreshMaterializedView) -> None:
         """Write the rows of a view, in a transaction that nobody else's change of them passes."""
