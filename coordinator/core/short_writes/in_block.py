@@ -135,7 +135,7 @@ class _OwnView:
 
     def find(self, key: Key, values: tuple[Hashable, ...]) -> CurrentRow | None:
         """See CurrentRows."""
-        found = self._finder.find(self._view, key, values, is_newest=False)
+        found = self._finder.find(self._view, key, values)
         return None if found is None else CurrentRow(found[0], found[1])
 
 
