@@ -76,7 +76,7 @@ TAIL_ROWS_MAX: Final = 500_000
 """Rows in all dictionaries together; the least recently used dictionary is evicted first."""
 
 
-SEEN_MAX: Final = 256
+SEEN_COMMITS_MAX: Final = 256
 """Looked-at commits that are kept of a dictionary. Larger: a reader whose timestamp is older than
 all of them pays less often for a look at every slice."""
 
@@ -109,7 +109,7 @@ class _Tail:
         place = bisect_right(self.seen, view.upto)
         if place == 0 or self.seen[place - 1] != view.upto:
             self.seen.insert(place, view.upto)
-            if len(self.seen) > SEEN_MAX:
+            if len(self.seen) > SEEN_COMMITS_MAX:
                 del self.seen[0]
 
     def seen_before(self, view: ShardView) -> Timestamp:
