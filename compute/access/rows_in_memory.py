@@ -40,16 +40,12 @@ class RowsInMemory:
         self._scan = Scan(RelationId(table.shard), table.name, tuple(columns), every)
 
     def find(
-        self, view: ShardView, key: Key, values: tuple[Hashable, ...], *, is_newest: bool
+        self, view: ShardView, key: Key, values: tuple[Hashable, ...]
     ) -> tuple[RowIdentity, Row] | None:
-        """The row that has the key. `is_newest`: the view shows everything that is committed, and
-        nothing else. Raises NotInMemoryError.
-        """
+        """The row that has the key. Raises NotInMemoryError."""
         wanted = SingleKey(self._table, key, values)
         try:
-            places = self._index.places(
-                view, wanted, may_read=False, is_newest=is_newest, is_unique=True
-            )
+            places = self._index.places(view, wanted, may_read=False, is_unique=True)
         except NoSuchKeyError:
             return None
         if places is None or len(places) > 1:
