@@ -37,6 +37,7 @@ class RowsInMemory:
             for at, column in enumerate(table.columns)
         ]
         every = tuple(range(len(columns)))
+        self._pattern: SingleKey | None = None
         self._scan = Scan(RelationId(table.shard), table.name, tuple(columns), every)
 
     def find(
@@ -45,7 +46,9 @@ class RowsInMemory:
         """The row that has the key. `is_newest`: the view shows everything that is committed, and
         nothing else. Raises NotInMemoryError.
         """
-        wanted = SingleKey(self._table, key, values)
+        if self._pattern is None or self._pattern.key is not key:
+            self._pattern = SingleKey(self._table, key, values)
+        wanted = self._pattern.having(values)
         try:
             places = self._index.places(
                 view, wanted, may_read=False, is_newest=is_newest, is_unique=True
