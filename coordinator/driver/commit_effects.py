@@ -117,7 +117,7 @@ class CommitEffects:
 
         def ended(error: Exception | None) -> None:
             if error is not None:
-                spawn(self._fate(commit, _raised(error), began))
+                spawn(self._failed_with(commit, error, began))
                 return
             self.seconds.add(perf_counter() - began)
             done(GroupCommitted(commit.token))
@@ -127,6 +127,9 @@ class CommitEffects:
     async def commit_group(self, commit: Commit) -> Message:
         """Ends in GroupCommitted, GroupPassed or GroupFailed."""
         return await self._fate(commit, self.txns.commit_at(commit), perf_counter())
+
+    async def _failed_with(self, commit: Commit, error: Exception, began: float) -> Message:
+        return await self._fate(commit, _raised(error), began)
 
     async def _fate(self, commit: Commit, work: Awaitable[None], began: float) -> Message:
         try:
