@@ -54,8 +54,8 @@ from storage.types import Epoch, ShardId, Timestamp, Token
 
 log = logging.getLogger("meridian.driver")
 
-Done: TypeAlias = Callable[[Message], None]
-Spawn: TypeAlias = Callable[[Coroutine[object, object, Message]], None]
+_Feed: TypeAlias = Callable[[Message], None]
+_Spawn: TypeAlias = Callable[[Coroutine[object, object, Message]], None]
 
 ORACLE: Final = "oracle"
 SYSTEM: Final = SYSTEM_TIMELINE.name
@@ -109,9 +109,9 @@ class CommitEffects:
         else:
             return CeilingPersisted(ceiling)
 
-    def begin_commit(self, commit: Commit, done: Done, spawn: Spawn) -> bool:
-        """`commit_group` without a task, if the stash can; False: nothing has happened. `done` is
-        told of success; what becomes of a failure, a task has to find out.
+    def begin_commit(self, commit: Commit, feed: _Feed, spawn: _Spawn) -> bool:
+        """`commit_group` without a task, if the stash can; False: nothing has happened. `feed`
+        takes news of success; what becomes of a failure, a task has to find out.
         """
         began = perf_counter()
 
@@ -120,7 +120,7 @@ class CommitEffects:
                 spawn(self._failed_with(commit, error, began))
                 return
             self.seconds.add(perf_counter() - began)
-            done(GroupCommitted(commit.token))
+            feed(GroupCommitted(commit.token))
 
         return self.txns.hand_over(commit, ended)
 

@@ -36,7 +36,7 @@ from coordinator.core.views.deltas import ViewProgram
 from coordinator.core.views.left_views import LeftView
 from coordinator.driver.change_streams import ChangeStream
 from coordinator.driver.notifications import SessionNotifications
-from coordinator.driver.open_requests import Told
+from coordinator.driver.open_requests import OnReply
 from coordinator.driver.sequences import SequenceState
 from sql.catalog.catalog import SYSTEM_TIMELINE, Catalog, NameDependency, Table
 from sql.catalog.objects import SequenceDefinition
@@ -350,8 +350,10 @@ class Coordination(Protocol):
         """
         ...
 
-    def begin_write(self, owner: ConnectionId, write: Insertion | WriteByKey, told: Told) -> None:
-        """`insert` or `change_by_key`; `told` hears of the reply, perhaps at once."""
+    def begin_write(
+        self, owner: ConnectionId, write: Insertion | WriteByKey, on_reply: OnReply
+    ) -> None:
+        """`insert` or `change_by_key`; `on_reply` hears of it, perhaps at once."""
         ...
 
     def snapshot_now(self, txn: TransactionId) -> Snapshot | None:

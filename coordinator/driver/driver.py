@@ -141,7 +141,7 @@ from coordinator.driver.damage_check import DamageCheck
 from coordinator.driver.leadership import Leadership
 from coordinator.driver.maintenance_effects import MaintenanceEffects, RunBlocking, in_thread
 from coordinator.driver.notifications import SessionNotifications
-from coordinator.driver.open_requests import OpenRequests, Told
+from coordinator.driver.open_requests import OnReply, OpenRequests
 from coordinator.driver.sequences import SequenceState, SequenceValues
 from coordinator.driver.sources import SourceEffects
 from coordinator.failures import admin_shutdown, storage_failure
@@ -383,7 +383,7 @@ class Driver:
         if self._over:
             raise admin_shutdown()
         replies: list[ReplyValue | None] = []
-        self._handle(make(self._open.told(replies.append)))
+        self._handle(make(self._open.heard_by(replies.append)))
         return reply_in_kind(replies[0], expected, self._core.timeline.name)
 
     async def _request(self, make: Callable[[RequestId], Message], expected: type[R]) -> R:
@@ -698,11 +698,13 @@ class Driver:
         """See Coordination."""
         return self._core.catalog
 
-    def begin_write(self, owner: ConnectionId, write: Insertion | WriteByKey, told: Told) -> None:
+    def begin_write(
+        self, owner: ConnectionId, write: Insertion | WriteByKey, on_reply: OnReply
+    ) -> None:
         """See Coordination."""
         if self._over:
             raise admin_shutdown()
-        request = self._open.told(told)
+        request = self._open.heard_by(on_reply)
         if isinstance(write, Insertion):
             self._handle(InsertRows(request, owner, write))
         else:

@@ -16,7 +16,7 @@ from typing import TypeAlias
 from coordinator.core.messages.identities import RequestId
 from coordinator.core.messages.replies import ReplyValue
 
-Told: TypeAlias = Callable[[ReplyValue | None], None]
+OnReply: TypeAlias = Callable[[ReplyValue | None], None]
 """Told of the reply; None: there will be none, as the driver has ended. It raises nothing."""
 
 
@@ -25,8 +25,8 @@ class OpenRequests:
 
     def __init__(self) -> None:
         self._last = 0
-        self._waiting: dict[RequestId, asyncio.Future[ReplyValue] | Told] = {}
-        self._replies: deque[tuple[Told, ReplyValue]] = deque()
+        self._waiting: dict[RequestId, asyncio.Future[ReplyValue] | OnReply] = {}
+        self._replies: deque[tuple[OnReply, ReplyValue]] = deque()
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -34,9 +34,9 @@ class OpenRequests:
     def awaited(self) -> tuple[RequestId, "asyncio.Future[ReplyValue]"]:
         """A new request, and its reply."""
         future: asyncio.Future[ReplyValue] = asyncio.get_running_loop().create_future()
-        return self.told(future), future
+        return self.heard_by(future), future
 
-    def told(self, waiter: "Told | asyncio.Future[ReplyValue]") -> RequestId:
+    def heard_by(self, waiter: "OnReply | asyncio.Future[ReplyValue]") -> RequestId:
         """A new request, and who hears of its reply."""
         self._last += 1
         request = RequestId(self._last)

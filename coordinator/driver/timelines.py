@@ -39,7 +39,7 @@ from coordinator.core.views.left_views import LeftView
 from coordinator.driver.change_streams import ChangeStream
 from coordinator.driver.coordination import NOTHING_SKIPPED, LockBlocks, RequestRefused
 from coordinator.driver.driver import Driver
-from coordinator.driver.open_requests import Told
+from coordinator.driver.open_requests import OnReply
 from coordinator.driver.sequences import SequenceState
 from coordinator.driver.timeline_parts import (
     TimelinePart,
@@ -473,9 +473,11 @@ class Timelines:
         """See Coordination."""
         return self._system.newest_catalog
 
-    def begin_write(self, owner: ConnectionId, write: Insertion | WriteByKey, told: Told) -> None:
+    def begin_write(
+        self, owner: ConnectionId, write: Insertion | WriteByKey, on_reply: OnReply
+    ) -> None:
         """See Coordination."""
-        self._system.begin_write(owner, write, told)
+        self._system.begin_write(owner, write, on_reply)
 
     async def insert(self, owner: ConnectionId, insertion: Insertion) -> Timestamp:
         """See Coordination."""
