@@ -76,6 +76,32 @@ async def test_rows_that_were_written_while_it_was_behind_are_told_with_the_atta
 
 
 @pytest.mark.parametrize(
+    "followed", ["m", "(select sum(s) from m)", "(select sum(s) from m join u on u.a = m.g)"]
+)
+@on_a_loop
+async def test_an_attach_without_rows_has_the_timestamp_of_what_came_before_it(
+    followed: str,
+) -> None:
+    async with running() as stack, connected(stack, 2) as (one, other):
+        await play(one, "create table u (a int)", "insert into u values (1), (2)")
+        await setup(one)
+        await declare(other, followed)
+        await all_rows(other, "fetch all c")
+        await leave_behind(stack, one)
+        await play(
+            one,
+            "begin isolation level repeatable read",
+            "refresh materialized view m",
+            "commit",
+            "insert into u values (1)",
+        )
+        assert await all_rows(other, FETCH) == []
+        await exact(one, "m")
+        told = await all_rows(other, "fetch all c")
+        assert {row[0] for row in told} == {await value(one, LAST)}
+
+
+@pytest.mark.parametrize(
     "followed", ["m", "(select s from m where g = 1)", "(select sum(s) from m)"]
 )
 @on_a_loop
