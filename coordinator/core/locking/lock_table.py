@@ -255,6 +255,8 @@ class LockTable:
 
     def _without_circles(self, queue: LockQueue, wanted: LockRequest) -> Answer:
         """Look for circles that the request has closed (K4)."""
+        if self._is_last_of_all(queue, wanted):
+            return Answer(LockVerdict.WAITS)
         served: list[LockRequest] = []
         circle = self.graph.find_circle(wanted.session, hard_only=True)
         # Whoever is moved may close another circle, which need not go through the request.
@@ -277,6 +279,14 @@ class LockTable:
         told = self.graph.describe(circle)
         served += self._leave(queue, wanted)
         return Answer(LockVerdict.DEADLOCK, told, served)
+
+    def _is_last_of_all(self, queue: LockQueue, wanted: LockRequest) -> bool:
+        """Whether nobody waits for the session, so that no circle goes through it: all who wait do
+        so in this line before it, and it holds nothing here.
+        """
+        if queue.waiting[-1] is not wanted or queue.modes_of(wanted.session):
+            return False
+        return all(wait.line is queue for wait in self.graph.waits.values())
 
     def _circle_through(self, starts: Sequence[ConnectionId]) -> Sequence[Edge] | None:
         found = (self.graph.find_circle(start, hard_only=False) for start in starts)

@@ -190,6 +190,39 @@ def lock_rows(core: CoreState, message: LockRows) -> list[Effect]:
     return [Reply(message.request, LockAnswered(True, ticket))]
 
 
+def take_if_free(core: CoreState, message: LockRows) -> bool:
+    """Take rows that others can see if all are free and none has changed since the transaction's
+    timestamp. False: some of them may be held now, and stay so.
+    """
+    txn = core.transactions[message.txn]
+    wanted = _rows_to_take(core, txn, message)
+    if not wanted:
+        return True
+    shard = ShardId(message.rows.table.shard)
+    state, locks = core.shards[shard], core.locks
+    if core.groups.writes.any_gone(state, as_deletes([row.seen for row in wanted])):
+        return False
+    in_flight = [(h.txn, h.changes.deletes(state)) for h in core.groups.holders()]
+    ticket, taken = message.ticket or locks.graph.ticket(), 0
+    for row in wanted:
+        held = locks.holds(txn.owner, row.tag)
+        if message.implicit and held & (message.mode | LockMode.ROW_UPDATE):
+            continue
+        for holder, deletes in in_flight:
+            if is_among(row.now, deletes):
+                locks.hold_for_group(row.tag, LockMode.ROW_UPDATE, holder)
+        locks.rows.add(shard, row.now, row.tag)
+        if not _try_row(core, txn, message, ticket, row.tag):
+            return False
+        taken += not held
+    if message.implicit:
+        txn.rows_locked += taken
+    else:
+        txn.locks_rows = True
+        locks.asked_for(txn.owner, txn.id, {row.tag: row.now for row in wanted})
+    return True
+
+
 def _is_gone(core: CoreState, state: ShardState, row: "_WantedRow") -> bool:
     if row.is_own:
         return False

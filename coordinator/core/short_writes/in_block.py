@@ -12,7 +12,8 @@ validated at its commit: what the evaluator looked at (`reads`), the names that 
 
 INVARIANTS
   I1  in doubt nothing has happened but that the transaction may hold locks that its statement needs
-      in any case: a lock is not free, a row has changed since, a file would have to be read.
+      in any case: a lock is not free, a row has changed since, a file would have to be read. Of
+      rows that are not free the session is told, so that it waits for them and comes again.
   I2  a step asks for no lock before it has found its rows, and takes them in their order.
 """
 
@@ -25,10 +26,10 @@ from coordinator.core.effects import Effect, Reply
 from coordinator.core.fences import fenced_table_refusal
 from coordinator.core.locking.lock_table import LockRequest, LockVerdict
 from coordinator.core.locking.modes import LockMode, LockWait, TableTag
-from coordinator.core.locking.requests import hold_for_group, lock_rows
+from coordinator.core.locking.requests import hold_for_group, take_if_free
 from coordinator.core.messages.identities import Isolation
 from coordinator.core.messages.locks import LockRows, RowsToLock
-from coordinator.core.messages.replies import ChangedByKey, LockAnswered, Views
+from coordinator.core.messages.replies import ChangedByKey, Views
 from coordinator.core.messages.requests import ChangeInBlock, ReadInBlock, WriteRows
 from coordinator.core.short_writes.by_key import (
     CannotEvaluate,
@@ -73,8 +74,11 @@ def _change(core: CoreState, message: ChangeInBlock) -> list[Effect]:
         batch = _batch(write.encoder, changes)
     except (CannotEvaluate, ValueError, OverflowError, ArithmeticError):
         return [_not_here(message)]
-    if not _take_locks(core, txn, message, state, found):
-        return [_not_here(message)]
+    try:
+        if not _take_locks(core, txn, message, state, found):
+            return [_not_here(message)]
+    except _NotFree as met:
+        return [Reply(message.request, ChangedByKey(None, in_the_way=met.rows))]
     txn.looked_up(write.names)
     for predicate in write.reads():
         txn.read(write.table, predicate)
@@ -179,6 +183,14 @@ class _Wanted:
     mode: LockMode
 
 
+class _NotFree(Exception):
+    """Rows are held by others, or have changed since."""
+
+    def __init__(self, rows: LockRows) -> None:
+        super().__init__()
+        self.rows = rows
+
+
 def _take_locks(
     core: CoreState,
     txn: Transaction,
@@ -186,8 +198,8 @@ def _take_locks(
     state: ShardState,
     changes: Sequence[ChangedRow],
 ) -> bool:
-    """Take the locks of the table and of the rows that go or change; False: not all are free, or a
-    row has changed since the transaction's timestamp.
+    """Take the locks of the table and of the rows that go or change; False: the table's is not
+    free. Raises _NotFree.
     """
     locks = message.change.locks
     if not core.settings.locks:
@@ -207,12 +219,13 @@ def _take_locks(
     if len(others) < sum(change.row is not None for change in changes):
         return False  # rows of its own may have keys that others hold
     if locks is not None:
-        return _take_rows(core, txn, message, state, _Wanted(others, locks))
+        _take_rows(core, message, _Wanted(others, locks))
+        return True
     updated = [change for change in others if change.values is not None]
     deleted = [change for change in others if change.values is None]
-    return _take_rows(
-        core, txn, message, state, _Wanted(updated, LockMode.ROW_NO_KEY_UPDATE)
-    ) and _take_rows(core, txn, message, state, _Wanted(deleted, LockMode.ROW_UPDATE))
+    _take_rows(core, message, _Wanted(updated, LockMode.ROW_NO_KEY_UPDATE))
+    _take_rows(core, message, _Wanted(deleted, LockMode.ROW_UPDATE))
+    return True
 
 
 def _take_table(
@@ -227,17 +240,15 @@ def _take_table(
     return core.locks.acquire(asked, LockWait.NO).verdict is LockVerdict.GRANTED
 
 
-def _take_rows(
-    core: CoreState, txn: Transaction, message: ChangeInBlock, state: ShardState, wanted: _Wanted
-) -> bool:
+def _take_rows(core: CoreState, message: ChangeInBlock, wanted: _Wanted) -> None:
+    """Raises _NotFree."""
     if not wanted.rows:
-        return True
+        return
     table = message.change.table
     primary = next((key for key in table.keys if key.primary), None)
     sources: list[Source] = []
     indexes: list[int] = []
     keys: list[tuple[Hashable, ...]] = []
-    gone: dict[Source, BitMap64] = {}
     for change in wanted.rows:
         row = change.row
         assert row is not None, "only rows that are there are locked"
@@ -245,20 +256,13 @@ def _take_rows(
         assert row.values is not None, "only rows that are there are locked"
         sources.append(row.base[0])
         indexes.append(row.base[1])
-        gone.setdefault(row.base[0], BitMap64()).add(row.base[1])
         if primary is not None:
             keys.append(tuple([_hashable(row.values[at]) for at in primary.columns]))
-    if core.groups.writes.any_gone(state, gone):
-        return False
     rows = RowsToLock(table, sources, indexes, None if primary is None else keys)
     implicit = message.change.locks is None
-    asked = LockRows(message.request, txn.id, rows, wanted.mode, LockWait.NO, implicit=implicit)
-    effects = lock_rows(core, asked)
-    match effects:
-        case [Reply(value=LockAnswered(granted=True, again=False))]:
-            return True
-        case _:
-            return False
+    asked = LockRows(message.request, message.txn, rows, wanted.mode, implicit=implicit)
+    if not take_if_free(core, asked):
+        raise _NotFree(asked)
 
 
 def _hashable(value: object) -> Hashable:
