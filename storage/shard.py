@@ -385,9 +385,19 @@ class ShardState:
 
     def surviving(self, deletes: Deletes) -> Deletes:
         """Like `resolve`, without the rows that are gone with their file."""
+        if self._are_current(deletes):
+            return deletes
         resolved = self._resolve(deletes, len(self.versions), ignore_gone=True)
         gone = [name for name in resolved if is_file(name) and not self._has_file(name)]
         return {name: resolved[name] for name in resolved if name not in gone} if gone else resolved
+
+    def _are_current(self, names: Iterable[Source]) -> bool:
+        """Whether all of these are in files of the newest version, or in the tail since its cut."""
+        files, cut = (self.versions[-1].files, self.versions[-1].cut) if self.versions else ((), 0)
+        for name in names:
+            if name not in files and (is_file(name) or name == OWN or inline_ts(name) <= cut):
+                return False
+        return True
 
     def is_current(self, name: Source) -> bool:
         """Whether rows of this name are called so now: they were not flushed or moved since."""

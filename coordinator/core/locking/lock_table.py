@@ -146,10 +146,11 @@ class LockQueue:
     def fits(self, wanted: LockRequest, ahead: Sequence[LockRequest]) -> bool:
         """Whether it fits the holders, and those who wait ahead of it (K5)."""
         conflicts = MODE_CONFLICTS[wanted.mode]
-        delayed = (w for w in ahead if w.mode & conflicts and not _are_one(w, wanted))
-        if wanted.mode is not LockMode.ROW_KEY_SHARE and next(delayed, None) is not None:
+        if wanted.mode is LockMode.ROW_KEY_SHARE:
+            ahead = ()
+        if ahead and any(w.mode & conflicts and not _are_one(w, wanted) for w in ahead):
             return False
-        return next(self.holders_against(wanted), None) is None
+        return not self.held or next(self.holders_against(wanted), None) is None
 
     def entry_place(self, wanted: LockRequest) -> int:
         """Where it joins the line: by its ticket, but before the first whom it blocks already."""
@@ -241,8 +242,9 @@ class LockTable:
         queue = self._queues.get(wanted.tag)
         if queue is None:
             queue = self._queues[wanted.tag] = LockQueue(wanted.tag)
-        place = queue.entry_place(wanted)
-        if queue.fits(wanted, queue.waiting[:place]):
+        # Nearly always nobody waits: then there is no place in a line to look for.
+        place = queue.entry_place(wanted) if queue.waiting else 0
+        if queue.fits(wanted, queue.waiting[:place] if place else ()):
             queue.hold(wanted)
             self._by_session.setdefault(wanted.session, {})[wanted.tag] = None
             return Answer(LockVerdict.GRANTED)

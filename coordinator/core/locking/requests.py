@@ -194,32 +194,36 @@ def take_if_free(core: CoreState, message: LockRows) -> bool:
     """Take rows that others can see if all are free and none has changed since the transaction's
     timestamp. False: some of them may be held now, and stay so.
     """
-    txn = core.transactions[message.txn]
-    wanted = _rows_to_take(core, txn, message)
-    if not wanted:
-        return True
-    shard = ShardId(message.rows.table.shard)
-    state, locks = core.shards[shard], core.locks
-    if core.groups.writes.any_gone(state, as_deletes([row.seen for row in wanted])):
+    txn, rows, locks = core.transactions[message.txn], message.rows, core.locks
+    shard = ShardId(rows.table.shard)
+    state = core.shards[shard]
+    seen = list(zip(rows.sources, rows.indexes, strict=True))
+    if core.groups.writes.any_gone(state, as_deletes(seen)):
         return False
-    in_flight = [(h.txn, h.changes.deletes(state)) for h in core.groups.holders()]
-    ticket, taken = message.ticket or locks.graph.ticket(), 0
-    for row in wanted:
-        held = locks.holds(txn.owner, row.tag)
-        if message.implicit and held & (message.mode | LockMode.ROW_UPDATE):
+    wanted: dict[RowTag, RowIdentity] = {}
+    for name, tag in zip(current_names(state, seen), rows.tags(), strict=True):
+        assert name is not None, "H2: a row that is there has a name"
+        wanted[replace(tag, key=name) if tag.by_identity else tag] = name
+    held = {tag: locks.holds(txn.owner, tag) for tag in wanted}
+    new = sum([not modes for modes in held.values()])
+    if message.implicit and txn.rows_locked + new > core.settings.row_locks_max:
+        return True
+    ticket = message.ticket or locks.graph.ticket()
+    for tag in wanted if len(wanted) == 1 else _in_order(wanted):
+        if message.implicit and held[tag] & (message.mode | LockMode.ROW_UPDATE):
             continue
-        for holder, deletes in in_flight:
-            if is_among(row.now, deletes):
-                locks.hold_for_group(row.tag, LockMode.ROW_UPDATE, holder)
-        locks.rows.add(shard, row.now, row.tag)
-        if not _try_row(core, txn, message, ticket, row.tag):
+        name = wanted[tag]
+        for holder in core.groups.holders():
+            if is_among(name, holder.changes.deletes(state)):
+                locks.hold_for_group(tag, LockMode.ROW_UPDATE, holder.txn)
+        locks.rows.add(shard, name, tag)
+        if not _try_row(core, txn, message, ticket, tag):
             return False
-        taken += not held
     if message.implicit:
-        txn.rows_locked += taken
+        txn.rows_locked += new
     else:
         txn.locks_rows = True
-        locks.asked_for(txn.owner, txn.id, {row.tag: row.now for row in wanted})
+        locks.asked_for(txn.owner, txn.id, wanted)
     return True
 
 

@@ -19,6 +19,7 @@ INVARIANTS
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from pyroaring import BitMap64
 
@@ -84,7 +85,7 @@ def _change(core: CoreState, message: ChangeInBlock) -> list[Effect]:
         txn.read(write.table, predicate)
     if changes:
         keeps_keys = all(change.values is not None for change in changes)
-        old = _old_rows(write.encoder, changes)
+        old = _old_rows(write.table, write.encoder, changes)
         txn.write(WriteRows(txn.id, write.table, batch, old, keeps_keys))
     nbytes = sum(change.nbytes for change in changes)
     done = ChangedByKey(len(found), nbytes, returned_rows(found))
@@ -159,7 +160,11 @@ def _batch(encoder: RowEncoder, changes: Sequence[ChangedRow]) -> WriteBatch:
     return WriteBatch(encoder.table(came) if came else None, deletes=deletes)
 
 
-def _old_rows(encoder: RowEncoder, changes: Sequence[ChangedRow]) -> OldRows | None:
+_PLAIN_TYPES: Final = frozenset({"bool", "int2", "int4", "int8", "text", "varchar"})
+"""Types whose values Arrow gives back as they are."""
+
+
+def _old_rows(table: Table, encoder: RowEncoder, changes: Sequence[ChangedRow]) -> OldRows | None:
     """The rows that go, with their values, which Arrow is made of only if somebody asks."""
     deletes: dict[Source, BitMap64] = {}
     rows: list[RowValues] = []
@@ -171,7 +176,13 @@ def _old_rows(encoder: RowEncoder, changes: Sequence[ChangedRow]) -> OldRows | N
     if not rows:
         return None
     nbytes = sum(map(row_bytes, rows))
-    return OldRows(deletes, KnownRows.made_later(len(rows), nbytes, lambda: encoder.table(rows)))
+    known = KnownRows.of_values(
+        rows,
+        nbytes,
+        lambda: encoder.table(rows),
+        lambda ordinal: table.columns[ordinal].type.name in _PLAIN_TYPES,
+    )
+    return OldRows(deletes, known)
 
 
 # --- locks --------------------------------------------------------------------------------------
