@@ -25,6 +25,7 @@ from pyroaring import BitMap64
 
 from compute.access.bloom_filters import FEW_KEYS_MAX, BloomFilterCache, build_bloom_filter
 from compute.access.computed_keys import ComputedKey, key_ordinals
+from compute.access.file_bounds import FileBounds
 from compute.access.key_predicates import KeyValues, NewKeys, SingleKey, columns_of_key
 from compute.access.row_keys import RowKey, row_keys
 from compute.access.sorted_keys import SortedKeys
@@ -63,8 +64,8 @@ WARM_KEYS_MAX: Final = 20
 """Keys that are looked up on the loop, if their files are in memory. Larger: longer stalls."""
 
 UNFILTERED_FILES_MAX: Final = 3
-"""Files that are searched without asking their filters first, if their key columns are in memory
-and sorted. Larger: more to search than hashing a key would cost."""
+"""Files in which several keys are searched without asking their filters first, if their key columns
+are in memory and sorted. Larger: more to search than hashing the keys would cost."""
 
 SMALL_ROWS_MAX: Final = 1_000
 """Rows of a commit whose keys go into the dictionary."""
@@ -153,6 +154,7 @@ class KeyIndex:
         self._tails: OrderedDict[tuple[ShardId, tuple[str, ...]], _Tail] = OrderedDict()
         self._columns: OrderedDict[_ColumnsOfFile, SortedKeys] = OrderedDict()
         self._filters = BloomFilterCache()
+        self._bounds = FileBounds()
         self._bytes = 0
         self._tail_rows = 0
         # Threads that look up keys of several statements change both maps.
@@ -183,7 +185,7 @@ class KeyIndex:
         )
 
     def _filtered(
-        self, shard: ShardId, parts: Sequence[FileSlice], keys: NewKeys | SingleKey
+        self, shard: ShardId, parts: Sequence[FileSlice], keys: NewKeys
     ) -> Sequence[FileSlice]:
         """The files that may hold a key by their Bloom filters."""
         if len(parts) <= UNFILTERED_FILES_MAX:
@@ -191,11 +193,13 @@ class KeyIndex:
             known = [self._columns.get(place) for place in places]
             if all(columns is not None and columns.is_ordered for columns in known):
                 return parts
-        return [part for part in parts if not self._lacks(shard, part.file, keys)]
+        return [
+            part for part in parts if not self._lacks(_place(shard, part.file.name, keys), keys)
+        ]
 
-    def _lacks(self, shard: ShardId, file: DataFile, keys: NewKeys | SingleKey) -> bool:
+    def _lacks(self, place: _ColumnsOfFile, keys: NewKeys | SingleKey) -> bool:
         """Whether the Bloom filter of a file excludes all of the keys."""
-        known = self._filters.get(_place(shard, file.name, keys))
+        known = self._filters.get(place)
         if known is None or keys.hashes is None:
             return False
         return not known.may_have(keys.hashes)
@@ -205,7 +209,8 @@ class KeyIndex:
     ) -> KeyValues | None:
         """One of the keys that a live row of these files has. Blocks."""
         for part in parts:
-            if keys.count > FEW_KEYS_MAX and self._lacks(shard, part.file, keys):
+            place = _place(shard, part.file.name, keys)
+            if keys.count > FEW_KEYS_MAX and self._lacks(place, keys):
                 continue
             rows = self._file_columns(shard, part.file, keys)
             live = _Live(part.file.name, part.row_limit, part.deleted, going)
@@ -292,19 +297,23 @@ class KeyIndex:
                 return None
             rows = columns.having(key, at_most)
             found += [(part.source, row) for row in rows if row not in part.deleted]
-        for file in self._files_with(view, key):
-            columns = self._columns.get(_place(view.shard, file.file.name, key))
+        for file in view.files:
+            place = _place(view.shard, file.file.name, key)
+            if not self._bounds.may_hold(place, file.file, key):
+                continue
+            columns = self._columns.get(place)
+            # The filter may be there though the columns were evicted (Z2).
+            if (columns is None or not columns.is_quick) and self._lacks(place, key):
+                continue
             if columns is None and may_read:
                 columns = self._file_columns(view.shard, file.file, key)
-            elif columns is None and self._lacks(view.shard, file.file, key):
-                continue  # its columns were evicted, its filter was not (Z2)
             if columns is None or not (may_read or columns.is_ordered):
                 return None
-            found += [
-                (file.file.name, row)
-                for row in columns.having(key, at_most)
-                if row < file.row_limit and row not in file.deleted
-            ]
+            for row in columns.having(key, at_most):
+                if row < file.row_limit and row not in file.deleted:
+                    found.append((file.file.name, row))
+                    if is_unique:
+                        return found
         return found
 
     def _inline_columns(
@@ -323,10 +332,6 @@ class KeyIndex:
         if columns is None or not (may_read or columns.is_ordered):
             return None
         return columns
-
-    def _files_with(self, view: ShardView, key: SingleKey) -> Sequence[FileSlice]:
-        parts = [part for part in view.files if key.may_be_in(part.file)]
-        return parts if len(parts) < 2 else self._filtered(view.shard, parts, key)
 
     def _tail(
         self, view: ShardView, keys: NewKeys | SingleKey

@@ -37,13 +37,16 @@ class RowsInMemory:
             for at, column in enumerate(table.columns)
         ]
         every = tuple(range(len(columns)))
+        self._pattern: SingleKey | None = None
         self._scan = Scan(RelationId(table.shard), table.name, tuple(columns), every)
 
     def find(
         self, view: ShardView, key: Key, values: tuple[Hashable, ...]
     ) -> tuple[RowIdentity, Row] | None:
         """The row that has the key. Raises NotInMemoryError."""
-        wanted = SingleKey(self._table, key, values)
+        if self._pattern is None or self._pattern.key is not key:
+            self._pattern = SingleKey(self._table, key, values)
+        wanted = self._pattern.having(values)
         try:
             places = self._index.places(view, wanted, may_read=False, is_unique=True)
         except NoSuchKeyError:
