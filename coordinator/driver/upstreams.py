@@ -4,8 +4,8 @@
 
 INVARIANTS
   U1  a secret is read when connecting, and goes into the connection alone (X1 of `ingest/secrets`).
-  U2  the names of what stands upstream for a source begin with its `feed_id` and generation, so that
-      it is found again, and two servers never meet.
+  U2  the names of what stands upstream for a source begin with its `feed_id` and generation. So it
+      is found again, and two servers never meet.
 """
 
 import os

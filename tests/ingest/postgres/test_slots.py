@@ -1,4 +1,4 @@
-"""Slots of coordinators that follow each other: the old one may go on, and does not know (F8, F11)."""
+"""Slots of coordinators that follow each other: the old one may go on, unaware (F8, F11)."""
 
 from __future__ import annotations
 

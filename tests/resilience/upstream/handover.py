@@ -1,4 +1,4 @@
-"""Two coordinators on one stash read one upstream: the old one stops in some state, the other leads.
+"""Two coordinators on one stash read one upstream: the old one stops somewhere, the other leads.
 
     PostgreSQL ── link ──▶ old: SIGSTOP in a state ─▶ new leads ─▶ SIGCONT: the old one has to end
 
