@@ -385,19 +385,9 @@ class ShardState:
 
     def surviving(self, deletes: Deletes) -> Deletes:
         """Like `resolve`, without the rows that are gone with their file."""
-        if self._are_current(deletes):
-            return deletes
         resolved = self._resolve(deletes, len(self.versions), ignore_gone=True)
         gone = [name for name in resolved if is_file(name) and not self._has_file(name)]
         return {name: resolved[name] for name in resolved if name not in gone} if gone else resolved
-
-    def _are_current(self, names: Iterable[Source]) -> bool:
-        """Whether all of these are in files of the newest version, or in the tail since its cut."""
-        files, cut = (self.versions[-1].files, self.versions[-1].cut) if self.versions else ((), 0)
-        for name in names:
-            if name not in files and (is_file(name) or name == OWN or inline_ts(name) <= cut):
-                return False
-        return True
 
     def is_current(self, name: Source) -> bool:
         """Whether rows of this name are called so now: they were not flushed or moved since."""
@@ -427,7 +417,7 @@ class ShardState:
         if cut is None:
             return deletes
         files = self.versions[end - 1].files if end else FileMap()
-        if all(source == OWN or source in files for source in deletes):
+        if all(s == OWN or (s in files if is_file(s) else inline_ts(s) > cut) for s in deletes):
             return deletes
         resolved: dict[Source, list[BitMap64]] = {}
         for source, named in deletes.items():

@@ -160,6 +160,10 @@ class LockQueue:
                 return at
         return len(self.waiting)
 
+    def is_entered_last(self, wanted: LockRequest) -> bool:
+        """Whether nobody in the line waits for it: it is the last, its session holds nothing."""
+        return self.waiting[-1] is wanted and not self.modes_of(wanted.session)
+
     def hold(self, wanted: LockRequest) -> None:
         """The request is granted."""
         for held in self.held:
@@ -167,15 +171,9 @@ class LockQueue:
             if same and held.mode == wanted.mode and held.savepoint <= wanted.savepoint:
                 held.count += 1
                 return
-        self.held.append(
-            HeldLock(
-                wanted.session,
-                wanted.txn,
-                wanted.mode,
-                wanted.savepoint,
-                single=wanted.single,
-            )
-        )
+        taken = HeldLock(wanted.session, wanted.txn, wanted.mode, wanted.savepoint)
+        taken.single = wanted.single
+        self.held.append(taken)
 
     def serve(self) -> list[LockRequest]:
         """Grant whatever fits, in order (K3); those granted leave the line."""
@@ -242,7 +240,6 @@ class LockTable:
         queue = self._queues.get(wanted.tag)
         if queue is None:
             queue = self._queues[wanted.tag] = LockQueue(wanted.tag)
-        # Nearly always nobody waits: then there is no place in a line to look for.
         place = queue.entry_place(wanted) if queue.waiting else 0
         if queue.fits(wanted, queue.waiting[:place] if place else ()):
             queue.hold(wanted)
@@ -257,8 +254,8 @@ class LockTable:
 
     def _without_circles(self, queue: LockQueue, wanted: LockRequest) -> Answer:
         """Look for circles that the request has closed (K4)."""
-        if self._is_last_of_all(queue, wanted):
-            return Answer(LockVerdict.WAITS)
+        if queue.is_entered_last(wanted) and self.graph.is_one_line(queue):
+            return Answer(LockVerdict.WAITS)  # nobody waits for it
         served: list[LockRequest] = []
         circle = self.graph.find_circle(wanted.session, hard_only=True)
         # Whoever is moved may close another circle, which need not go through the request.
@@ -281,14 +278,6 @@ class LockTable:
         told = self.graph.describe(circle)
         served += self._leave(queue, wanted)
         return Answer(LockVerdict.DEADLOCK, told, served)
-
-    def _is_last_of_all(self, queue: LockQueue, wanted: LockRequest) -> bool:
-        """Whether nobody waits for the session, so that no circle goes through it: all who wait do
-        so in this line before it, and it holds nothing here.
-        """
-        if queue.waiting[-1] is not wanted or queue.modes_of(wanted.session):
-            return False
-        return all(wait.line is queue for wait in self.graph.waits.values())
 
     def _circle_through(self, starts: Sequence[ConnectionId]) -> Sequence[Edge] | None:
         found = (self.graph.find_circle(start, hard_only=False) for start in starts)
