@@ -233,6 +233,19 @@ class Table:
             version=self.version,
         )
 
+    @property
+    def stored_columns(self) -> tuple[Column, ...]:
+        """The columns that its shard has: its own, and the hidden ones of a view."""
+        if self.query is None or not self.query.state:
+            return self.columns
+        # Of a table with a renamed column all have their fields by name.
+        is_mapped = any(column.stored for column in self.columns)
+        hidden = [
+            Column(name, type_, number=number, stored=name if is_mapped else "")
+            for number, (name, type_) in enumerate(self.query.state, len(self.columns) + 1)
+        ]
+        return (*self.columns, *hidden)
+
     def number_of(self, ordinal: int) -> int:
         """A column's number, which never changes."""
         return self.columns[ordinal].number or ordinal + 1
