@@ -37,6 +37,16 @@ class SubscriptionRequest:
         """Where its tables are stored."""
         return tuple([ShardId(table.shard) for table in self.tables])
 
+    @property
+    def exact_tables(self) -> tuple[Table, ...]:
+        """Those that are views with `refresh = 'on commit'`: told only where they are exact."""
+        return tuple(filter(is_exact_view, self.tables))
+
+
+def is_exact_view(table: Table) -> bool:
+    """Whether it is a materialized view that is exact at some timestamps, and behind at others."""
+    return table.query is not None and table.query.on_commit
+
 
 @dataclass(frozen=True, slots=True)
 class StreamEnd:

@@ -7,6 +7,7 @@ import pytest
 
 from coordinator.core import admission, group_commit
 from coordinator.core.catalog import encode_changes
+from coordinator.core.change_streams import requests, subscriptions
 from coordinator.core.gathering import Gathering
 from coordinator.core.group_commit import GroupCommit, UnwrittenHolder
 from coordinator.core.messages.catalog_changes import AttachView, CatalogChange, LeaveView
@@ -230,6 +231,20 @@ def locks_over_lanes(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(GroupCommit, "holders", without_lanes)
 
 
+def followed_while_behind(patch: pytest.MonkeyPatch) -> None:
+    """A subscriber hears of progress behind the end of the exact interval (S10)."""
+
+    def everywhere(_: object, __: Collection[int], ___: Timestamp, upto: Timestamp) -> Timestamp:
+        return upto
+
+    patch.setattr(subscriptions, "last_exact", everywhere)
+
+
+def followed_from_behind(patch: pytest.MonkeyPatch) -> None:
+    """A subscriber may begin where the view is behind (S10)."""
+    patch.setattr(requests, "behind_at", lambda *_: None)
+
+
 @pytest.mark.parametrize(
     ("plant", "weather"),
     [
@@ -250,6 +265,8 @@ def locks_over_lanes(patch: pytest.MonkeyPatch) -> None:
         (names_of_stored_rows_as_maintained, "calm"),
         (leases_over_lanes, "calm"),
         (locks_over_lanes, "locks"),
+        (followed_while_behind, "calm"),
+        (followed_from_behind, "calm"),
     ],
     ids=[
         "behind and a reader does not notice",
@@ -269,6 +286,8 @@ def locks_over_lanes(patch: pytest.MonkeyPatch) -> None:
         "compaction between maintenance and commit",
         "leases over lanes",
         "locks over lanes",
+        "progress while behind",
+        "followed from where it is behind",
     ],
 )
 def test_planted_in_views(plant: Plant, weather: str, monkeypatch: pytest.MonkeyPatch) -> None:
