@@ -72,11 +72,11 @@ UPDATES = (
             "update customer set c_acctbal = c_acctbal + 500, c_nationkey = (c_nationkey + 1) % 25"
             " where c_custkey % 97 = 3",
             "update customer set c_acctbal = null where c_custkey % 97 = 4",
-            "update supplier set s_nationkey = (s_nationkey + 1) % 25 where s_suppkey % 11 = 2",
-            "update partsupp set ps_supplycost = ps_supplycost / 2 where ps_partkey % 101 = 5",
+            "update supplier set s_nationkey = (s_nationkey + 1) % 25 where s_suppkey % 31 = 2",
+            "update partsupp set ps_supplycost = ps_supplycost / 2 where ps_partkey % 499 = 5",
             "update part set p_name = 'forest green', p_type = 'PROMO BRASS',"
             " p_brand = 'Brand#23', p_container = 'MED BOX', p_size = 15"
-            " where p_partkey % 101 = 7",
+            " where p_partkey % 499 = 7",
             "update part set p_brand = 'Brand#12', p_container = 'SM BOX', p_size = 3"
             " where p_partkey % 103 = 9",
             "update partsupp set ps_availqty = 9999, ps_supplycost = 999999 where ps_partkey <= 50"

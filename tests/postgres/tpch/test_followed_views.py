@@ -87,7 +87,7 @@ def check(client: Client, names: tuple[str, ...], refresh: Refresh) -> set[str]:
         for text in refresh.statements:
             assert client.execute(text.encode()).rowcount > 0, text
     states = {name: (state, reason) for name, state, reason in client.execute(STATES)}
-    assert states == {name: ("exact", None) for name in names}, refresh.name
+    assert states == dict.fromkeys(names, ("exact", None)), refresh.name
     changed: set[str] = set()
     for name in names:
         stored = rows(client, name, "stored")

@@ -191,3 +191,26 @@ async def test_state_that_another_version_has_stored_counts_for_nothing(
         assert await value(one, STRATEGY) == "sums"
         await play(one, "insert into t values (5, 2, 5.5)", "delete from t where id = 2")
         await check(one)
+
+
+@pytest.mark.parametrize("followed", ["m", "(select a, b, g from m where g > 0)"])
+@on_a_loop
+async def test_who_follows_the_view_is_not_told_of_state(followed: str) -> None:
+    async with running(core=PATIENT, maintained=True) as stack, connected(stack, 2) as (one, other):
+        stopped(stack)
+        await setup(one)
+        await play(other, "begin", f"declare c cursor for subscribe {followed}")
+        rows = await all_rows(other, "fetch all c")
+        assert sorted(len(row) for row in rows) == [5, 5]
+        # The average stays as it is; how many rows there are changes.
+        await play(one, "insert into t values (4, 2, 30)")
+        await play(one, "update t set v = 40 where id = 4")
+        told = await all_rows(other, "fetch all c with (timeout = '0 s')")
+        assert sorted((row[1], *map(str, row[2:])) for row in told) == sorted(
+            [
+                (weight, *(str(shown[name]) for name in ("gab" if followed == "m" else "abg")))
+                for weight, mean in ((-1, 30), (1, 35))
+                for shown in ({"g": 2, "a": mean, "b": True},)
+            ]
+        )
+        await play(other, "rollback")
