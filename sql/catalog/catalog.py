@@ -235,16 +235,11 @@ class Table:
 
     @property
     def stored_columns(self) -> tuple[Column, ...]:
-        """The columns that its shard has: its own, and the hidden ones of a view."""
-        if self.query is None or not self.query.state:
-            return self.columns
-        # Of a table with a renamed column all have their fields by name.
-        is_mapped = any(column.stored for column in self.columns)
-        hidden = [
-            Column(name, type_, number=number, stored=name if is_mapped else "")
-            for number, (name, type_) in enumerate(self.query.state, len(self.columns) + 1)
-        ]
-        return (*self.columns, *hidden)
+        """The columns of its shard: its own, and those that a view hides; all by names, or none."""
+        named, made = any(c.stored for c in self.columns), [*self.columns]
+        for name, type_ in () if self.query is None else self.query.state:
+            made.append(Column(name, type_, number=len(made) + 1, stored=name if named else ""))
+        return tuple(made)
 
     def number_of(self, ordinal: int) -> int:
         """A column's number, which never changes."""

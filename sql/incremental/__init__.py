@@ -24,7 +24,7 @@ are what was there before. Elsewhere it is the node over the inputs before.
 
 *Added to*: at the top, counts, sums, averages and extremes of groups are changed by what came and
 went, where that proves what they are (`added_groups.py`); the other groups are affected keys. A
-view keeps hidden columns with what that needs and the query does not show (`kept_state.py`).
+view keeps hidden columns with what that needs and the query does not show (`hidden_state.py`).
 
 *Full*: the node over all of its inputs, after and before. A whole query that is full is compared
 with the stored rows.
@@ -37,7 +37,7 @@ INVARIANTS
   D3  a term of a step has no rows if all of its sources are empty, so that it need not be run.
 
 Modules: `program` has the types; `derive` chooses the form of a program; `node_changes` has the
-rules; `node_keys` says which nodes have keys; `added_groups` has sums, `kept_state` the hidden
+rules; `node_keys` says which nodes have keys; `added_groups` has sums, `hidden_state` the hidden
 columns for them; `shown_nodes` tells what the top of a query shows; `affected_rows` restricts plans
 to keys, and finds the keys of subqueries; `normalize` takes WITH queries apart. `rewrite` and the
 binder may not be imported.

@@ -5,7 +5,7 @@
 
 A unit is a change of one row: keys, arguments, conditions, and a weight of +1 or -1. A group is
 added to if the view stores it, and the new values follow from the old ones. Some aggregates need
-others of the same arguments beside them, their *parts* (`kept_state.py` adds them to the query):
+others of the same arguments beside them, their *parts* (`hidden_state.py` adds them to the query):
 
 | aggregate | parts | without them it is added to |
 | --- | --- | --- |

@@ -47,7 +47,7 @@ from sql.binder.stored.views import inside_view, parse_view_query
 from sql.catalog.catalog import SYSTEM_TIMELINE, Column, Table, definition_of
 from sql.catalog.objects import MaterializedView, StoredQuery
 from sql.errors import SqlError, not_supported
-from sql.incremental.kept_state import STATE_PREFIX, with_state
+from sql.incremental.hidden_state import STATE_PREFIX, with_state
 from sql.parser.syntax import Node, copy_node, is_a, refuse_parameters
 from sql.plan.nodes import Const, Plan, PlanColumn, Scan, SetOp, SetOpKind, output_columns
 from sql.plan.projections import append_columns
@@ -148,7 +148,7 @@ def _rows_with_state(
     columns: Sequence[Column],
     state: Sequence[tuple[str, SqlType]],
 ) -> Plan:
-    """The rows as the table stores them, with its hidden columns (K2 of `kept_state.py`). Where
+    """The rows as the table stores them, with its hidden columns (K2 of `hidden_state.py`). Where
     the query has others by now, as after an upgrade, they are NULL, and nothing is added to them.
     """
     plan = _rows(binding, view, columns)

@@ -22,7 +22,7 @@ from sql.binder.state import BindContext
 from sql.catalog.catalog import Catalog, Column, Table
 from sql.errors import SqlError
 from sql.incremental.derive import maintenance_program
-from sql.incremental.kept_state import with_state
+from sql.incremental.hidden_state import with_state
 from sql.incremental.program import MaintenanceProgram
 from sql.parser.parse import parse
 from sql.plan.nodes import ColumnId, Plan, PlanColumn, RelationId, output_columns

@@ -11,11 +11,11 @@ INVARIANTS
   K2  the same query has the same state: whoever binds it anew finds the columns that are stored.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from sql.incremental.added_groups import missing_parts
+from sql.incremental.added_groups import NewColumn, missing_parts
 from sql.incremental.affected_rows import reading_subqueries
 from sql.incremental.shown_nodes import places_in, rows_above, undetermined_below
 from sql.plan.changes_of_plans import has_exact_equality
@@ -30,11 +30,8 @@ from sql.plan.nodes import (
     output_columns,
 )
 from sql.plan.projections import column_reference, column_references
-from sql.types.sql_type import SqlType
 
 STATE_PREFIX: Final = "_m_"
-
-NewColumn = Callable[[str, SqlType], PlanColumn]
 
 
 @dataclass(frozen=True, slots=True)
