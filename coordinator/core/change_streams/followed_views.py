@@ -4,7 +4,8 @@
                      the limit ──┘                              └── the limit is the frontier again
 
 A subscriber is told stored rows. They are those of the query only where the view is exact (V1 of
-`coordinator/core/views`), so each limit is a timestamp at which all of its views are.
+`coordinator/core/views`), so each limit is a timestamp at which all of its views are. All that is
+committed in a gap is told with its end: catch-up may have written rows of the view in between.
 """
 
 from collections.abc import Sequence, Set
@@ -38,6 +39,26 @@ def last_exact(
             if catalogs.at(before).exact_views.keys() >= views:
                 return before
     return after
+
+
+def gaps(
+    catalogs: VersionedCatalog, views: Set[int], after: Timestamp, upto: Timestamp
+) -> tuple[tuple[Timestamp, Timestamp], ...]:
+    """From when on one of these views was behind, and when all were exact again; all within
+    (after, upto], at both of which they are.
+    """
+    found: list[tuple[Timestamp, Timestamp]] = []
+    left: Timestamp | None = None
+    for ts, changes in catalogs.changes_after(after) if views else ():
+        if ts > upto:
+            break
+        if not _concerns(changes, views):
+            continue
+        is_exact = catalogs.at(ts).exact_views.keys() >= views
+        if is_exact and left is not None:
+            found.append((left, ts))
+        left = None if is_exact else left or ts
+    return tuple(found)
 
 
 def _concerns(changes: Sequence[CatalogChange], views: Set[int]) -> bool:

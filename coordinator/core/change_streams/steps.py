@@ -68,7 +68,9 @@ class FollowedShard:
 @dataclass(frozen=True, slots=True)
 class ChangeStep:
     """The next changes of a subscription: those of its tables in (after, upto]. None: `after` is
-    `upto`. `end`: what comes behind `upto`. `is_quiet`: no commit in there matters to it.
+    `upto`. `end`: what comes behind `upto`. `is_quiet`: no commit in there matters to it. `gaps`:
+    in which a view that it follows was behind, up to and with the commit that has attached it; what
+    was committed there is told as if it had been with that.
     """
 
     shards: tuple[FollowedShard, ...]
@@ -76,6 +78,11 @@ class ChangeStep:
     upto: Timestamp
     end: StreamEnd | None = None
     is_quiet: bool = False
+    gaps: tuple[tuple[Timestamp, Timestamp], ...] = ()
+
+    def told_at(self, ts: Timestamp) -> Timestamp:
+        """The timestamp at which a commit is told."""
+        return next((end for begin, end in self.gaps if begin <= ts <= end), ts)
 
     @property
     def is_empty(self) -> bool:

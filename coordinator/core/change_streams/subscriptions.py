@@ -43,7 +43,7 @@ from typing import Final
 import pyarrow as pa
 
 from coordinator.core.catalog import VersionedCatalog
-from coordinator.core.change_streams.followed_views import gap_end, last_exact
+from coordinator.core.change_streams.followed_views import gap_end, gaps, last_exact
 from coordinator.core.change_streams.steps import (
     ChangeStep,
     FollowedShard,
@@ -214,7 +214,8 @@ class Subscriptions:
             for shard, schema in zip(known.request.shards, known.schemas, strict=True)
         ]
         end = self._end_behind(known, upto) if over else None
-        return ChangeStep(tuple(shards), known.position, upto, end, is_quiet=not changed)
+        found = gaps(self._catalogs, known.views, known.position, upto)
+        return ChangeStep(tuple(shards), known.position, upto, end, not changed, found)
 
     def _limit(self, known: Subscription) -> Timestamp:
         """The last timestamp that it may be told now (S1, S3, S10)."""
@@ -246,7 +247,9 @@ class Subscriptions:
             return limit
         if begin is not None and known.position >= known.given:
             self._move(known, self._exact_by(known, Timestamp(begin - 1)))
-        return min(limit, known.concerned_at)
+        upto = min(limit, known.concerned_at)
+        # What is in a gap is told with its end.
+        return upto if self._exact_by(known, upto) == upto else limit
 
     def _may_rest(self, known: Subscription, now: Timestamp) -> bool:
         """Whether one without changes is spared how far time has come (S9)."""

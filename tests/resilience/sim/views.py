@@ -2,7 +2,7 @@
 
     write     replace registers, add to sets: the inputs, which the view shows row by row
     through   read keys through the view, and write others by what was read
-    catch up  compute the view anew, and attach it
+    catch up  compute the view anew, and attach it; or write it, and have a unit attach it
     compare   stored rows beside those of the inputs, also AS OF
     follow    a client subscribes to the view, or goes on where it has stopped
 
@@ -118,7 +118,8 @@ class Views(Usual):
             await session.attach(view, VIEWS[view], _keys_of(view))
             return ()
 
-        return Plan((), body)
+        level = self._draw.random.choice((Isolation.STRICT_SERIALIZABLE, Isolation.REPEATABLE_READ))
+        return Plan((), body, level)
 
     def _compare(self) -> Plan:
         """What is only read at a weaker level may lag behind real time, at who was deposed say: the

@@ -3,6 +3,8 @@
 That the fold is always the query's answer is in `test_queries.py`.
 """
 
+from collections import Counter
+
 import pytest
 from psycopg import errors
 
@@ -45,6 +47,32 @@ async def test_while_it_is_behind_nothing_is_told_and_the_attach_is_one_step() -
         assert [row[1:] for row in told] == [(-1, 2, 30, 1), (1, 2, 35, 2)]
         attached = await value(one, LAST)
         assert {row[0] for row in told} == {attached}
+
+
+@pytest.mark.parametrize("followed", ["m", "(select * from m where g = 2)"])
+@on_a_loop
+async def test_rows_that_were_written_while_it_was_behind_are_told_with_the_attach(
+    followed: str,
+) -> None:
+    async with running() as stack, connected(stack, 2) as (one, other):
+        await setup(one)
+        await declare(other, followed, "with (progress)")
+        await all_rows(other, "fetch all c")
+        await leave_behind(stack, one)
+        for number in (7, 8):
+            await play(
+                one,
+                f"insert into t values ({number}, 2, 100)",
+                "begin isolation level repeatable read",
+                "refresh materialized view m",
+                "commit",
+            )
+            assert not [row for row in await all_rows(other, FETCH) if not row[1]]
+        await play(one, "delete from t where id = 8")
+        await exact(one, "m")
+        told = [row for row in await all_rows(other, FETCH) if not row[1]]
+        assert Counter(row[2:] for row in told) == {(-1, 2, 30, 1): 1, (1, 2, 135, 3): 1}
+        assert {row[0] for row in told} == {await value(one, LAST)}
 
 
 @pytest.mark.parametrize(
