@@ -37,7 +37,7 @@ from sql.incremental.program import (
     Strategy,
     step_scan,
 )
-from sql.incremental.shown_nodes import RowNode, places_in, rows_above, undetermined_below
+from sql.incremental.shown_nodes import RowNode, shown_places, rows_above, undetermined_below
 from sql.plan.changes_of_plans import undetermined_part
 from sql.plan.conditions import conjunction
 from sql.plan.nodes import (
@@ -341,7 +341,7 @@ def _summed_top(plan: Plan) -> _SummedTop | None:
     above, node = rows_above(plan)
     if not isinstance(node, GroupBy) or not can_be_added_to(node) or reading_subqueries(node):
         return None
-    places = places_in(above, node)
+    places = shown_places(above, node)
     shown = [places.get(ref) for ref in column_references(output_columns(node))]
     known = [place for place in shown if place is not None]
     if len(known) < len(shown):
@@ -377,7 +377,7 @@ def _keyed_top(plan: Plan) -> _KeyedTop | None:
     keyed = keyed_inputs(node)
     if keyed is None:
         return None
-    places = places_in(above, node)
+    places = shown_places(above, node)
     shown: dict[int, int] = {}
     for at, key in enumerate(_shown_keys(node, keyed)):
         if key in places:

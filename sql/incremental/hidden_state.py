@@ -17,7 +17,7 @@ from typing import Final
 
 from sql.incremental.added_groups import NewColumn, missing_parts
 from sql.incremental.affected_rows import reading_subqueries
-from sql.incremental.shown_nodes import places_in, rows_above, undetermined_below
+from sql.incremental.shown_nodes import shown_places, rows_above, undetermined_below
 from sql.plan.changes_of_plans import has_exact_equality
 from sql.plan.nodes import (
     Filter,
@@ -89,7 +89,7 @@ def _without_with(plan: Plan) -> Plan:
 def _unshown(plan: Plan, node: GroupBy) -> list[PlanColumn]:
     """The columns of the node that are not columns of the plan."""
     above, _ = rows_above(_without_with(plan))
-    places = places_in(above, node)
+    places = shown_places(above, node)
     return [c for c in output_columns(node) if column_reference(c) not in places]
 
 

@@ -22,7 +22,7 @@ def rows_above(plan: Plan) -> tuple[list[RowNode], Plan]:
     return above, plan
 
 
-def places_in(above: Sequence[RowNode], node: Plan) -> dict[Expr, int]:
+def shown_places(above: Sequence[RowNode], node: Plan) -> dict[Expr, int]:
     """Where what is shown stands in the plan, as expressions over the node's columns."""
     shown: Sequence[Expr] = ()
     made: Mapping[ColumnId, Expr] | None = None
