@@ -37,7 +37,7 @@ from sql.incremental.program import (
     Strategy,
     step_scan,
 )
-from sql.incremental.shown_nodes import RowNode, shown_places, rows_above, undetermined_below
+from sql.incremental.shown_nodes import RowNode, rows_above, shown_places, undetermined_below
 from sql.plan.changes_of_plans import undetermined_part
 from sql.plan.conditions import conjunction
 from sql.plan.nodes import (

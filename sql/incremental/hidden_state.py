@@ -17,7 +17,7 @@ from typing import Final
 
 from sql.incremental.added_groups import NewColumn, missing_parts
 from sql.incremental.affected_rows import reading_subqueries
-from sql.incremental.shown_nodes import shown_places, rows_above, undetermined_below
+from sql.incremental.shown_nodes import rows_above, shown_places, undetermined_below
 from sql.plan.changes_of_plans import has_exact_equality
 from sql.plan.nodes import (
     Filter,
