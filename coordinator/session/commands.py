@@ -134,7 +134,7 @@ class Commands:
         filled = await self.templates.find(text)
         if filled is not None:
             self._transaction.grouped = False
-            await self._simple(filled.prepared(text), filled.values, alone=True)
+            await self._simple(filled.prepared(text), filled.values, alone=True, last=True)
             self._restart_clock()
             await self.end_implicit()
             return
@@ -170,7 +170,8 @@ class Commands:
             if number:
                 await self.turns.give_way()
             prepared = PreparedStatement(statement, (), (), None)
-            await self._simple(prepared, (), alone=len(statements) == 1)
+            count = len(statements)
+            await self._simple(prepared, (), alone=count == 1, last=number + 1 == count)
             self._restart_clock()
 
     async def _parsed(self, text: str) -> Sequence[Statement]:
@@ -181,8 +182,16 @@ class Commands:
         return statements
 
     async def _simple(
-        self, prepared: PreparedStatement, values: tuple[Value, ...], *, alone: bool
+        self,
+        prepared: PreparedStatement,
+        values: tuple[Value, ...],
+        *,
+        alone: bool,
+        last: bool,
     ) -> None:
+        """Run a statement; what the `last` of a string has done is committed before it is said to
+        be complete.
+        """
         self._runner.check_allowed(prepared.statement)
         # Only what may run takes the place of the unnamed portal.
         await self.portals.close("")
@@ -190,6 +199,8 @@ class Commands:
         began, run = perf_counter(), await self._counting.begin(prepared.statement)
         outcome = await self._outcome(prepared, values, run, alone=alone)
         if isinstance(outcome, Done):
+            if last:
+                await self.end_implicit()
             run.ended(began, outcome.tag)
             self._complete(outcome.tag)
             return
@@ -200,6 +211,8 @@ class Commands:
             count = await self._send(portal, outcome, formats, limit=0)
         finally:
             await portal.close()
+        if last:
+            await self.end_implicit()
         tag = command_tag(outcome, count)
         run.ended(began, tag)
         self._complete(tag)
