@@ -51,11 +51,17 @@ class Taken:
         self.answered = self.left = 0
         self.messages: list[object] = []
         answer, extended, query = ShortCommits.answer, Commands.extended, Commands.query
+        finish = ShortCommits.finish
 
         async def counted(short: ShortCommits, flight: CommitFlight) -> None:
             await answer(short, flight)
             self.left += flight.is_left
             self.answered += not flight.is_left
+
+        def finished(short: ShortCommits, flight: CommitFlight) -> bool:
+            done = finish(short, flight)
+            self.answered += done
+            return done
 
         def one(commands: Commands, message: Any) -> Any:
             self.messages.append(message)
@@ -66,6 +72,7 @@ class Taken:
             return query(commands, words)
 
         patch.setattr(ShortCommits, "answer", counted)
+        patch.setattr(ShortCommits, "finish", finished)
         patch.setattr(Commands, "extended", one)
         patch.setattr(Commands, "query", text)
 
