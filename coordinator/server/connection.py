@@ -177,11 +177,8 @@ class Connection(asyncio.Protocol):
         self._at_end = True
         self._wire.end()
         self.wake()
-        self._probe_after(PROBE_FIRST_S)
+        asyncio.get_running_loop().call_later(PROBE_FIRST_S, self._probe, PROBE_FIRST_S)
         return True
-
-    def _probe_after(self, delay_s: float) -> None:
-        asyncio.get_running_loop().call_later(delay_s, self._probe, delay_s)
 
     def _probe(self, waited_s: float) -> None:
         transport = self._transport
@@ -189,7 +186,8 @@ class Connection(asyncio.Protocol):
             return
         if self._session is not None and not transport.get_write_buffer_size():
             self._write_all([_PROBE])
-        self._probe_after(min(4 * waited_s, PROBE_S))
+        later_s = min(4 * waited_s, PROBE_S)
+        asyncio.get_running_loop().call_later(later_s, self._probe, later_s)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's name
         """The socket is closed."""

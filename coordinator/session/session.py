@@ -203,7 +203,7 @@ class Session:
         """
         if not self._waiting or self._notified or self._skipping or self._in_pipeline:
             return 0
-        if self._farewell or self._last_call or self._under_way:
+        if self._farewell or self._last_call or self.is_writing:
             return 0
         answered = 0
         while answered < SHORT_STATEMENTS_MAX and (flight := self._client.flight()) is not None:
@@ -233,9 +233,8 @@ class Session:
     def _settled(self) -> None:
         """The fate of the write under way is known: answer, unless there is more to say (S6)."""
         found = self._under_way
-        if found is None or self._notified or self._farewell or self._last_call:
-            self._client.wake()
-        elif not self._variables.has_unreported and self._short.commits.finish(found):
+        is_all = not (self._notified or self._farewell or self._last_call)
+        if found is not None and is_all and self._short.commits.finish(found):
             self._under_way, self._interruptible = None, False
             self.activity.idle()
             self._client.answered()
@@ -272,10 +271,9 @@ class Session:
 
     def _say_farewell(self) -> None:
         if self._farewell is not None:
-            if self._farewell.sqlstate == _ENDED:
-                self._counts.killed += 1
-            else:
-                self._counts.fatal += 1
+            is_killed = self._farewell.sqlstate == _ENDED
+            self._counts.killed += is_killed
+            self._counts.fatal += not is_killed
             self._log.failed(self._farewell, LogSeverity.FATAL)
             self._client.send(error_response(self._farewell, Severity.FATAL))
 

@@ -198,6 +198,8 @@ class ShortCommits:
         work = found.work
         if not isinstance(work, _Alone) or not work.write.has_committed:
             return False
+        if self._variables.has_unreported:
+            return False
         try:
             data = self._concluded(found, work)
         except Exception as failure:

@@ -127,7 +127,7 @@ class Session(Queries):
         self._driver.abort(self._txn)
         self.world.tally.changed_by_key += 1
         try:
-            done = await self._written(change)
+            done = await self._write_alone(change)
         except LockBlocks:
             if self._single:
                 # It has no transaction to wait in: then the long way.
@@ -229,7 +229,7 @@ class Session(Queries):
 
     async def _failure_of(self, change: KeyChange) -> SqlError | LockBlocks | None:
         try:
-            await self._written(change)
+            await self._write_alone(change)
         except (SqlError, LockBlocks) as failure:
             return failure
         return None
@@ -270,9 +270,9 @@ class Session(Queries):
         self._driver.abort(self._txn)
         self.world.tally.inserted_alone += 1
         insertion = Insertion(table, content, 24, ContentEncoder(table), self._names)
-        return (await self._written(insertion)).ts
+        return (await self._write_alone(insertion)).ts
 
-    async def _written(self, write: Insertion | KeyChange) -> Committed:
+    async def _write_alone(self, write: Insertion | KeyChange) -> Committed:
         """A write that is its whole transaction."""
         heard: asyncio.Future[ReplyValue | None] = asyncio.get_running_loop().create_future()
 
