@@ -26,6 +26,7 @@ from prometheus_client.core import (
 from prometheus_client.exposition import generate_latest
 from prometheus_client.registry import Collector
 
+from coordinator.core.messages.catalog_changes import LeftBecause
 from coordinator.core.observation import HOLD_KINDS, ObservedShard
 from coordinator.core.sources.observed import ObservedSource
 from coordinator.core.sources.running import SourceState
@@ -195,6 +196,10 @@ def _views_by_state(serving: ObservedServing) -> Mapping[str, float]:
     return found
 
 
+def _left_by_cause(serving: ObservedServing) -> Mapping[str, float]:
+    return {cause.value: serving.views_left.get(cause, 0) for cause in LeftBecause}
+
+
 def _jvm_resident(serving: ObservedServing) -> float:
     """Of its process; 0 if there is none."""
     try:
@@ -360,6 +365,20 @@ METRICS: Final = (
         "meridian_failing_views", "gauge", "",
         "views that are behind, and whose last attempt failed with an error",
         lambda s: sum(v.state == "behind" and v.has_failed for v in s.views),
+    ),
+    MetricDefinition(
+        "meridian_view_commits_total", "counter", "",
+        "groups of commits that views have followed, one for each view", lambda s: s.view_commits,
+    ),
+    MetricDefinition(
+        "meridian_views_left_behind_total", "counter", "",
+        "times that a commit has left a view behind, by cause",
+        _left_by_cause, "cause", tuple(cause.value for cause in LeftBecause),
+    ),
+    MetricDefinition(
+        "meridian_view_maintenance_seconds_total", "counter", "seconds",
+        "time to compute how commits change views, while writers of their inputs wait",
+        lambda s: s.view_work_s,
     ),
     MetricDefinition(
         "meridian_clock_jumps_total", "counter", "", "jumps of the clock that were not believed",
