@@ -299,6 +299,7 @@ def _driver(
             ground.schema_of,
             partial(_forget_leftover, ground),
             partial(ground.stash.confirm, ground.epoch),
+            ground.epoch,
             ground.run_blocking,
         ),
     )
