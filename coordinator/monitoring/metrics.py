@@ -196,10 +196,6 @@ def _views_by_state(serving: ObservedServing) -> Mapping[str, float]:
     return found
 
 
-def _left_by_cause(serving: ObservedServing) -> Mapping[str, float]:
-    return {cause.value: serving.views_left.get(cause, 0) for cause in LeftBecause}
-
-
 def _jvm_resident(serving: ObservedServing) -> float:
     """Of its process; 0 if there is none."""
     try:
@@ -368,18 +364,16 @@ METRICS: Final = (
     ),
     MetricDefinition(
         "meridian_view_commits_total", "counter", "",
-        "groups of commits that views have followed, one for each view", lambda s: s.view_commits,
-    ),
+        "groups of commits that views have followed, one for each view", lambda s: s.view_commits),
     MetricDefinition(
         "meridian_views_left_behind_total", "counter", "",
         "times that a commit has left a view behind, by cause",
-        _left_by_cause, "cause", tuple(cause.value for cause in LeftBecause),
-    ),
+        lambda s: {because.value: s.views_left.get(because, 0) for because in LeftBecause},
+        "cause", tuple(because.value for because in LeftBecause)),
     MetricDefinition(
         "meridian_view_maintenance_seconds_total", "counter", "seconds",
         "time to compute how commits change views, while writers of their inputs wait",
-        lambda s: s.view_work_s,
-    ),
+        lambda s: s.view_work_s),
     MetricDefinition(
         "meridian_clock_jumps_total", "counter", "", "jumps of the clock that were not believed",
         lambda s: max(line.clock.jumps for line in s.timelines),
