@@ -305,12 +305,8 @@ METRICS: Final = (
         "meridian_fenced_tables", "gauge", "", "tables that are fenced, by reason",
         _fenced, "reason", tuple(fence.value for fence in Fence),
     ),
-    MetricDefinition(
-        "meridian_files", "gauge", "", "data files of the newest versions", _files,
-    ),
-    MetricDefinition(
-        "meridian_file_bytes", "gauge", "bytes", "the same, in bytes", _file_bytes,
-    ),
+    MetricDefinition("meridian_files", "gauge", "", "data files of the newest versions", _files),
+    MetricDefinition("meridian_file_bytes", "gauge", "bytes", "the same, in bytes", _file_bytes),
     MetricDefinition(
         "meridian_transactions", "gauge", "", "open transactions",
         lambda s: sum(len(line.transactions) for line in s.timelines),
