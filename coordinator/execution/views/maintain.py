@@ -126,7 +126,9 @@ class ViewMaintenance:
             return await self._stored(rows, program, change)
         except SqlError as error:
             reason = f"{error.sqlstate}: {error}"
-        except (EngineUnavailable, StoredRowsDiffer, TooManyChanges) as error:
+        except TooManyChanges:
+            reason = f"more than {DELTA_ROWS_MAX:,} rows came and went"
+        except (EngineUnavailable, StoredRowsDiffer) as error:
             reason = f"{type(error).__name__}: {error}"
         except Exception as error:
             # A task boundary: the driver would end with it.
