@@ -127,7 +127,7 @@ class ViewMaintenance:
         except SqlError as error:
             reason = f"{error.sqlstate}: {error}"
         except TooManyChanges:
-            reason = f"more than {DELTA_ROWS_MAX:,} rows came and went"
+            reason = f"more than {effect.rows_max:,} rows came and went"
         except (EngineUnavailable, StoredRowsDiffer) as error:
             reason = f"{type(error).__name__}: {error}"
         except Exception as error:
