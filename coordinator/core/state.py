@@ -118,6 +118,7 @@ class CoreState:
             self.advance_since,
             self.holds.since_of,
             lambda: self.next_oid,
+            self.sources.stagings,
             recovered.dropped,
         )
         # What these hold in the txns shard stays there: Delta will not have it.

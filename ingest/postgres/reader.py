@@ -3,7 +3,8 @@
     stream ─▶ assembler ─▶ whole transactions ─▶ check of the publication ─▶ SourceBatch
 
 INVARIANTS
-  F2  a batch is whole transactions of upstream, in its order.
+  F2  a batch is whole transactions of upstream, in its order, or a part of one that is told to be
+      one: it has come from upstream because that has committed it.
   S3  a batch is given only after a check of the publication that began when its last commit had
       come; so is a position without changes.
   I1  a position without changes is one up to which upstream has sent everything, told while no
@@ -13,11 +14,11 @@ INVARIANTS
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Final
 
 from ingest.postgres.libpq_link import LibpqLink, PostgresAddress, quote_text
+from ingest.postgres.log_markers import LogMarkers
 from ingest.postgres.pgoutput import (
     LogicalMessage,
     MalformedMessage,
@@ -40,7 +41,7 @@ from ingest.postgres.replication_connection import ReplicationStream, StreamData
 from ingest.postgres.slots import check_slot, create_slot, drop_slot, free_slot
 from ingest.postgres.snapshot import PIECE_SECONDS, begin_snapshot, copy_table
 from ingest.postgres.transaction_assembler import (
-    TRANSACTION_SIZE_MAX,
+    RECORD_SIZE_MAX,
     TransactionAssembler,
     UpstreamTransaction,
 )
@@ -69,6 +70,10 @@ _IDLE_SECONDS: Final = 1.0
 """So often an idle publication moves its slot; at once if upstream's commits may wait for us."""
 _WATCH_SECONDS: Final = 10.0
 _FLUSH_SINCE: Final = 170_000
+PART_SIZE: Final = 4 << 20
+"""Bytes of a transaction that are taken before its end; their changes take ten times as much.
+Smaller: more look-ups of old rows.
+"""
 
 
 class PostgresReader:
@@ -81,7 +86,8 @@ class PostgresReader:
         publication: str,
         slot: str,
         name: str,
-        transaction_size_max: int = TRANSACTION_SIZE_MAX,
+        part_size: int | None = None,
+        record_max: int = RECORD_SIZE_MAX,
         slot_seconds: float = SLOT_SECONDS,
         temporary: bool = False,
         stash: str = "",
@@ -93,7 +99,8 @@ class PostgresReader:
         self._publication = publication
         self._slot = slot
         self._name = name
-        self._transaction_size_max = transaction_size_max
+        self._part_size = PART_SIZE if part_size is None else part_size
+        self._record_max = record_max
         self._slot_seconds = slot_seconds
         self._temporary = temporary
         self._stash, self._system = stash, ""
@@ -102,7 +109,7 @@ class PostgresReader:
         self._exported: tuple[str, str] = ("", "")
         self._wanted: Sequence[tuple[PublishedTable, UpstreamTable]] = ()
         self._stream: ReplicationStream | None = None
-        self._markers = _Markers()
+        self._markers = LogMarkers()
         self._tables: Mapping[int, UpstreamTable] = {}
         self._known = PublicationState("", {}, "")
         self._assembler = TransactionAssembler({}, {}, after=0)
@@ -218,7 +225,7 @@ class PostgresReader:
             after=after,
             later={name: place["lsn"] for name, place in progress.later.items()},
             skip=progress.skip,
-            size_max=self._transaction_size_max,
+            record_max=self._record_max,
         )
         return {
             "system": system.system,
@@ -266,6 +273,9 @@ class PostgresReader:
             raise self._failure
         try:
             await self._gather(limits)
+            if not self._ready and (self._has_part() or self._assembler.is_parted):
+                # It moves nothing, so the publication is looked at with the end.
+                return _batch([self._assembler.take_part()], self._given, self._newest, ends=False)
             taken = self._take(limits.size)
             upto = taken[-1].end_lsn if taken else self._given
             if not self._ready and self._failure is None:
@@ -284,7 +294,7 @@ class PostgresReader:
         """
         loop = asyncio.get_running_loop()
         deadline = loop.time() + limits.wait_ms / 1000
-        while self._failure is None and self._size() < limits.size:
+        while self._failure is None and self._size() < limits.size and not self._has_part():
             if await self._take_piece(loop):
                 await asyncio.sleep(0)
                 continue
@@ -293,6 +303,9 @@ class PostgresReader:
             if self._ready or idle_left <= 0 or now >= deadline:
                 break
             await self._streaming().wait(min(deadline - now, idle_left))
+
+    def _has_part(self) -> bool:
+        return self._assembler.open_size >= self._part_size
 
     def _streaming(self) -> ReplicationStream:
         if self._stream is None:
@@ -304,7 +317,7 @@ class PostgresReader:
 
     def _idle_left(self, now: float) -> float:
         """How long a position without changes waits before it is given."""
-        if self._idle <= self._given:
+        if self._idle <= self._given or self._assembler.is_parted:
             return float("inf")
         if self._idle_due or self._synchronous:
             return 0
@@ -315,7 +328,7 @@ class PostgresReader:
         stream = self._streaming()
         began = loop.time()
         try:
-            while loop.time() - began < PIECE_SECONDS:
+            while loop.time() - began < PIECE_SECONDS and not self._has_part():
                 event = stream.next_event()
                 if event is None:
                     return False
@@ -451,50 +464,14 @@ def _keyed(tables: Mapping[int, UpstreamTable]) -> set[int]:
     return {oid for oid, table in tables.items() if table.key}
 
 
-def _batch(taken: Sequence[UpstreamTransaction], upto: int, newest: int) -> SourceBatch:
+def _batch(
+    taken: Sequence[UpstreamTransaction], upto: int, newest: int, *, ends: bool = True
+) -> SourceBatch:
     changes: dict[str, list[UpstreamChange]] = {}
     for one in taken:
         for name, rows in one.changes.items():
             changes.setdefault(name, []).extend(rows)
     errors = [bad for one in taken for bad in one.errors]
     size = sum(one.size for one in taken)
-    return SourceBatch({"lsn": upto}, changes, errors, size, {"lsn": newest} if newest else {})
-
-
-class _Markers:
-    """Messages of ours in upstream's log: their ends are told to us, their coming by the stream.
-
-    Which of both comes first is open. Their contents are made by upstream and never made twice,
-    since those of earlier readers of the slot may come again.
-    """
-
-    def __init__(self) -> None:
-        self._asked = 0
-        self._written: dict[str, int] = {}
-        self._came: set[str] = set()
-
-    @contextmanager
-    def asking(self) -> Generator[None]:
-        """While a message is being written, those that come are remembered."""
-        self._asked += 1
-        try:
-            yield
-        finally:
-            self._asked -= 1
-            if not self._asked:
-                self._came.clear()
-
-    def written(self, content: str, position: int) -> bool:
-        """Whether it has come already."""
-        if content in self._came:
-            return True
-        self._written[content] = position
-        return False
-
-    def came(self, content: bytes) -> int:
-        """Its end; 0 if that is not known yet, or it is not ours."""
-        text = content.decode(errors="replace")
-        position = self._written.pop(text, 0)
-        if not position and self._asked:
-            self._came.add(text)
-        return position
+    there = {"lsn": newest} if newest else {}
+    return SourceBatch({"lsn": upto}, changes, errors, ends=ends, size=size, newest=there)

@@ -10,7 +10,8 @@ So the judges say whether every strict read that begins afterwards sees it (F3 o
 
 INVARIANTS
   U1  nothing is acknowledged that was not given, and nothing is read that is forgotten (F3, F4).
-  U2  a reader gives whole transactions, in their order, from where it was started (F6, F9).
+  U2  a reader gives whole transactions, in their order, from where it was started (F6, F9). Some
+      come in parts, as large ones do.
   U3  what stands here for a source is gone some time after its DROP (F8); the workload looks.
 """
 
@@ -196,6 +197,8 @@ class ScriptedReader:
         self._fault = fault
         self._leads = leads
         self._next = 0
+        self._taken = 0
+        """Changes of the next transaction that were given as parts of it."""
         self._started = False
         self._closed = False
         self._snapshot: dict[str, list[ChangeRow]] = {}
@@ -238,7 +241,7 @@ class ScriptedReader:
         await self._may_fail("before source.start")
         if self._slot not in self._upstream.slots and not self._closed:
             self._upstream.found("slot", f"{self._slot} is started, and is not there")
-        self._next, self._started = progress.position[OFFSET], True
+        self._next, self._taken, self._started = progress.position[OFFSET], 0, True
         self._tables = {one.reference for one in tables}
         self._later = progress.later
         self._check_not_forgotten()
@@ -255,18 +258,34 @@ class ScriptedReader:
             await asyncio.sleep(rng.random() * 0.2)
         elif self._next >= len(upstream.log):
             await asyncio.sleep(min(limits.wait_ms / 1_000, rng.random() * 0.02))
-        end = min(len(upstream.log), self._next + rng.choice((1, 1, 2, 5)))
         self._check_not_forgotten()
+        if self._next < len(upstream.log) and (self._taken or rng.random() < 0.3):
+            end = self._next + 1
+            some = self._changes_of(self._next)[self._taken :]
+            part = some[: rng.randint(0, len(some))]
+            ends = len(part) == len(some) and rng.random() < 0.7
+        else:
+            end = min(len(upstream.log), self._next + rng.choice((1, 1, 2, 5)))
+            part = [one for at in range(self._next, end) for one in self._changes_of(at)]
+            ends = True
         changes: dict[str, list[UpstreamChange]] = {}
-        for at, transaction in enumerate(upstream.log[self._next : end], self._next):
-            for name, some in transaction.changes.items():
-                if name in self._tables and at >= self._later.get(name, {OFFSET: 0})[OFFSET]:
-                    changes.setdefault(name, []).extend(some)
+        for name, change in part:
+            changes.setdefault(name, []).append(change)
         await self._may_fail("after source.read")
-        self._next = max(self._next, end)
+        self._taken = 0 if ends else self._taken + len(part)
+        self._next = max(self._next, end if ends else 0)
         if self._is_main:
             upstream.given = max(upstream.given, self._next)
-        return SourceBatch({OFFSET: self._next}, changes)
+        return SourceBatch({OFFSET: self._next}, changes, ends=ends)
+
+    def _changes_of(self, at: int) -> Sequence[tuple[str, UpstreamChange]]:
+        """Of a transaction, those that are wanted."""
+        return [
+            (name, change)
+            for name, some in self._upstream.log[at].changes.items()
+            if name in self._tables and at >= self._later.get(name, {OFFSET: 0})[OFFSET]
+            for change in some
+        ]
 
     def _check_not_forgotten(self) -> None:
         """U1. A reader that is closed, or whose coordinator is deposed, may be behind."""
