@@ -133,7 +133,9 @@ async def running(
         return pq.read_table(io.BytesIO(kept.peek(f"{shard}/{file.name}")))
 
     def spool(shard: ShardId, schema: pa.Schema) -> MemorySpooler:
-        return MemorySpooler(kept, shard, schema, f"staged-{stash.epoch}-{next(names)}.parquet")
+        # Named as staged files are, so that vacuum takes it for one (Y3 of `vacuum.py`).
+        name = f"part-{stash.epoch:024x}-{next(names):05d}.parquet"
+        return MemorySpooler(kept, shard, schema, name)
 
     index = KeyIndex(
         # A column that came later is not in the file.

@@ -221,7 +221,7 @@ def test_a_large_transaction_comes_in_parts(database: UpstreamDatabase) -> None:
     """What came before it is given first, and what comes behind it with its end."""
 
     async def scenario() -> None:
-        reader, _, progress = await started(database, part_size=20_000)
+        reader, progress, _ = await started(database, part_size=20_000)
         database.execute(
             "INSERT INTO t (id) VALUES (1)",
             "INSERT INTO t (id) SELECT generate_series(2, 5000)",

@@ -288,10 +288,13 @@ class ScriptedReader:
         ]
 
     def _check_not_forgotten(self) -> None:
-        """U1. A reader that is closed, or whose coordinator is deposed, may be behind."""
+        """U1. A reader that is closed, or whose coordinator is deposed, may be behind. What brings
+        nothing is acknowledged without a commit.
+        """
         if not self._is_main:
             return
-        if self._next < self._upstream.forgotten and self._leads() and not self._closed:
+        forgotten = range(self._next, self._upstream.forgotten)
+        if any(map(self._changes_of, forgotten)) and self._leads() and not self._closed:
             self._upstream.found("lost", f"read at {self._next} of {self._upstream.forgotten}")
 
     async def acknowledge(self, upto: Position) -> None:
