@@ -30,9 +30,8 @@ from coordinator.core.notifications.changes import NotificationChanges, TakenNot
 from coordinator.core.observation import ObservedTimeline, TimestampExplained
 from coordinator.core.predicates import ReadPredicate
 from coordinator.core.short_writes.by_key import WriteByKey
-from coordinator.core.views.deltas import ViewProgram
-from coordinator.core.views.left_views import LeftView
 from coordinator.driver.change_streams import ChangeStream
+from coordinator.driver.followed_views import FollowedViews
 from coordinator.driver.notifications import SessionNotifications
 from coordinator.driver.sequences import SequenceState
 from sql.catalog.catalog import SYSTEM_TIMELINE, Catalog, NameDependency, Table
@@ -182,12 +181,6 @@ class Coordination(Protocol):
         """Buffer DDL into the transaction."""
         ...
 
-    def put_view_program(self, oid: int, computed_at: int, program: ViewProgram) -> None:
-        """How commits maintain a view as long as it is exact by what was computed at a timestamp
-        (`coordinator/core/views`).
-        """
-        ...
-
     def looked_up(self, txn: TransactionId, names: Collection[NameDependency]) -> None:
         """Names that the transaction rests on: if it writes, it commits only if they still mean
         the same (A6 of `coordinator/core/validation.py`).
@@ -233,10 +226,6 @@ class Coordination(Protocol):
         """Wait until all that the upstreams of these sources have committed by now is readable by a
         strict read that begins then. Raises 57014.
         """
-        ...
-
-    def left_view(self, oid: int) -> LeftView | None:
-        """Until when the rows of a view that is behind were exact; None: they are of no use."""
         ...
 
     async def await_load(self, source: int) -> None:
@@ -397,6 +386,11 @@ class Coordination(Protocol):
         `notifying`: its LISTEN, UNLISTEN and NOTIFY. Raises 54000 if the queue has no room.
         `single`: it is of one statement that nobody has seen; raises LockBlocks, too.
         """
+        ...
+
+    @property
+    def followed_views(self) -> FollowedViews:
+        """What commits and catch-up tell each other of views that follow their inputs."""
         ...
 
     @property

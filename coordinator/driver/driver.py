@@ -128,18 +128,13 @@ from coordinator.core.sources.effects import (
     StartSource,
     StopSource,
 )
-from coordinator.core.views.deltas import (
-    MaintainViews,
-    PutViewProgram,
-    ViewProgram,
-    ViewsMaintained,
-)
-from coordinator.core.views.left_views import LeftView
+from coordinator.core.views.deltas import MaintainViews, ViewsMaintained
 from coordinator.driver.advance_timeline import check_advance
 from coordinator.driver.change_streams import ChangeStream, SubscriptionWakers
 from coordinator.driver.commit_effects import CommitEffects
 from coordinator.driver.coordination import NOTHING_SKIPPED, LockBlocks, RequestRefused
 from coordinator.driver.damage_check import DamageCheck
+from coordinator.driver.followed_views import FollowedViews
 from coordinator.driver.leadership import Leadership
 from coordinator.driver.maintenance_effects import MaintenanceEffects, RunBlocking, in_thread
 from coordinator.driver.notifications import SessionNotifications
@@ -233,6 +228,7 @@ class Driver:
         self.on_views: Callable[[], None] = lambda: None
         """Told that definitions or exact intervals of materialized views have changed."""
         self.maintain_views: MaintainEffect = _given_up
+        self.followed_views = FollowedViews(core, self._handle, self._request)
 
     @property
     def core(self) -> Core:
@@ -449,10 +445,6 @@ class Driver:
         except StorageError as error:
             raise storage_failure(error) from error
 
-    def put_view_program(self, oid: int, computed_at: int, program: ViewProgram) -> None:
-        """See Coordination."""
-        self._handle(PutViewProgram(oid, computed_at, program))
-
     async def adopt(self, txn: TransactionId, exporter: TransactionId, ts: Timestamp) -> Snapshot:
         """See Coordination."""
         snapshot = await self._request(
@@ -580,10 +572,6 @@ class Driver:
         if self._over or not self._leadership.is_certain:
             return None
         return self._core.newest_view(table)
-
-    def left_view(self, oid: int) -> LeftView | None:
-        """See Coordination."""
-        return None if self._over else self._core.left_view(oid)
 
     async def await_load(self, source: int) -> None:
         """See Coordination."""

@@ -89,6 +89,7 @@ class Tally:
     doubted: int = 0
     accepted: int = 0
     attached: int = 0
+    attached_by_units: int = 0
     read_stored: int = 0
     followed: int = 0
 
