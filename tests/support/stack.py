@@ -57,7 +57,9 @@ def schema_of(table: Table) -> pa.Schema:
 
 
 class MemorySpooler:
-    """Rows on their way into a staged file of a memory store."""
+    """Rows on their way into a staged file of a memory store. Vacuum takes it for one by its name
+    (Y3 of `vacuum.py`).
+    """
 
     def __init__(
         self, store: MemoryObjectStore, shard: ShardId, schema: pa.Schema, name: str
@@ -133,8 +135,7 @@ async def running(
         return pq.read_table(io.BytesIO(kept.peek(f"{shard}/{file.name}")))
 
     def spool(shard: ShardId, schema: pa.Schema) -> MemorySpooler:
-        # Named as staged files are, so that vacuum takes it for one (Y3 of `vacuum.py`).
-        name = f"part-{stash.epoch:024x}-{next(names):05d}.parquet"
+        name = f"part-{stash.epoch:024x}-{next(names):05}.parquet"
         return MemorySpooler(kept, shard, schema, name)
 
     index = KeyIndex(

@@ -239,7 +239,8 @@ class ScriptedReader:
     ) -> UpstreamIdentity:
         """See SourceReader."""
         await self._may_fail("before source.start")
-        if self._slot not in self._upstream.slots and not self._closed:
+        is_there = self._slot in self._upstream.slots
+        if not is_there and self._leads() and not self._closed:
             self._upstream.found("slot", f"{self._slot} is started, and is not there")
         self._next, self._taken, self._started = progress.position[OFFSET], 0, True
         self._tables = {one.reference for one in tables}
