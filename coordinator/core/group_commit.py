@@ -25,7 +25,7 @@ INVARIANTS
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import pyarrow as pa
@@ -108,6 +108,10 @@ class Group:
     """Those of the members that are batches of sources."""
     units: tuple[LaneUnit, ...] = ()
     """Of lanes, whose members are among those of the group."""
+    _modes: dict[int, Sequence[LockMode]] = field(
+        default_factory=dict[int, Sequence[LockMode]], init=False, compare=False, repr=False
+    )
+    """What `table_modes` has answered: each block that begins to write asks for its table."""
 
     def tables(self) -> frozenset[int]:
         """The oids of the tables that the group writes rows to."""
@@ -115,6 +119,12 @@ class Group:
 
     def table_modes(self, oid: int) -> Sequence[LockMode]:
         """The modes in which the group holds a table while it is in flight."""
+        known = self._modes.get(oid)
+        if known is None:
+            known = self._modes[oid] = self._held_modes(oid)
+        return known
+
+    def _held_modes(self, oid: int) -> Sequence[LockMode]:
         altered = changed_tables(self.changes).get(oid)
         modes = [] if altered is None else [altered]
         if any(oid in member.truncated() for member in self.members):

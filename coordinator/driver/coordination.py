@@ -6,8 +6,9 @@ whether a statement may start again from scratch. When the server ends, requests
 cancelled, and the other methods do nothing.
 """
 
+import asyncio
 from collections.abc import Collection, Mapping, Sequence
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeVar
 
 import pyarrow as pa
 
@@ -23,6 +24,7 @@ from coordinator.core.messages.replies import (
     LockAnswered,
     Refused,
     RefusedReason,
+    ReplyValue,
     Snapshot,
 )
 from coordinator.core.messages.requests import Insertion
@@ -33,6 +35,7 @@ from coordinator.core.short_writes.by_key import WriteByKey
 from coordinator.driver.change_streams import ChangeStream
 from coordinator.driver.followed_views import FollowedViews
 from coordinator.driver.notifications import SessionNotifications
+from coordinator.driver.open_requests import OnReply
 from coordinator.driver.sequences import SequenceState
 from sql.catalog.catalog import SYSTEM_TIMELINE, Catalog, NameDependency, Table
 from sql.catalog.objects import SequenceDefinition
@@ -40,6 +43,8 @@ from sql.errors import SqlError
 from storage.batch import DataFile, ShardView, WriteBatch
 from storage.known_rows import OldRows
 from storage.types import ShardId, Timestamp
+
+R = TypeVar("R", bound=ReplyValue)
 
 
 class RequestRefused(SqlError):
@@ -77,6 +82,18 @@ class LockBlocks(Exception):
         self.tag = blocked.tag
         self.mode = blocked.mode
         self.timeline = timeline
+
+
+def reply_in_kind(value: ReplyValue | None, expected: type[R], timeline: str) -> R:
+    """The reply to a request. Raises what it says otherwise; CancelledError if there is none."""
+    if isinstance(value, expected):
+        return value
+    if value is None:
+        raise asyncio.CancelledError
+    if isinstance(value, Refused):
+        raise RequestRefused.from_reply(value)
+    assert isinstance(value, Blocked), "R4: a request is answered in kind"
+    raise LockBlocks(value, timeline)
 
 
 class Coordination(Protocol):
@@ -320,6 +337,12 @@ class Coordination(Protocol):
 
         Raises RequestRefused (STALE: the general way says what becomes of it), and LockBlocks.
         """
+        ...
+
+    def begin_write(
+        self, owner: ConnectionId, write: Insertion | WriteByKey, on_reply: OnReply
+    ) -> None:
+        """`insert` or `change_by_key`; `on_reply` hears of it, perhaps at once."""
         ...
 
     def snapshot_now(self, txn: TransactionId) -> Snapshot | None:

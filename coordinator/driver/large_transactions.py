@@ -24,7 +24,7 @@ import pyarrow as pa
 
 from coordinator.core.own_writes import OwnWrites, final_batch, is_empty
 from coordinator.driver.fed_rows import FED_BYTES_MAX, FedRows, RowSpooler
-from ingest.reader import BadRecord, SourceBatch, UpstreamChange
+from ingest.reader import BadRecord, ReaderFailure, SourceBatch, UpstreamChange
 from sql.catalog.catalog import Table
 from storage.batch import ShardView, WriteBatch
 from storage.grown_view import ViewGrower
@@ -157,6 +157,8 @@ class LargeTransaction:
 
     async def _stage(self, table: Table) -> None:
         """The own rows of a table go into files, dead ones too (O1 of `own_writes.py`)."""
+        if self._is_over:
+            raise ReaderFailure("57014", "another attempt has begun")
         own, spooler = self._own_of(table), self._rows.spooler(table)
         rows = own.rows
         if spooler is None or rows is None:

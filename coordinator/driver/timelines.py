@@ -37,6 +37,7 @@ from coordinator.core.snapshots import too_stale
 from coordinator.driver.change_streams import ChangeStream
 from coordinator.driver.coordination import NOTHING_SKIPPED, LockBlocks, RequestRefused
 from coordinator.driver.driver import Driver
+from coordinator.driver.open_requests import OnReply
 from coordinator.driver.sequences import SequenceState
 from coordinator.driver.timeline_parts import (
     TimelinePart,
@@ -462,6 +463,12 @@ class Timelines:
     def newest_catalog(self) -> Catalog:
         """See Coordination."""
         return self._system.newest_catalog
+
+    def begin_write(
+        self, owner: ConnectionId, write: Insertion | WriteByKey, on_reply: OnReply
+    ) -> None:
+        """See Coordination."""
+        self._system.begin_write(owner, write, on_reply)
 
     async def insert(self, owner: ConnectionId, insertion: Insertion) -> Timestamp:
         """See Coordination."""

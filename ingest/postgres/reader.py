@@ -38,12 +38,21 @@ from ingest.postgres.publication import (
     names_standby,
 )
 from ingest.postgres.replication_connection import ReplicationStream, StreamData
-from ingest.postgres.slots import check_slot, create_slot, drop_slot, free_slot
+from ingest.postgres.slots import (
+    check_slot,
+    create_slot,
+    drop_earlier,
+    drop_slot,
+    drop_unused,
+    free_slot,
+    slot_of,
+)
 from ingest.postgres.snapshot import PIECE_SECONDS, begin_snapshot, copy_table
 from ingest.postgres.transaction_assembler import (
     RECORD_SIZE_MAX,
     TransactionAssembler,
     UpstreamTransaction,
+    batch_of,
 )
 from ingest.postgres.upstream_tables import (
     PublishedTable,
@@ -59,7 +68,6 @@ from ingest.reader import (
     SourceBatch,
     SourceProgress,
     Upstream,
-    UpstreamChange,
     UpstreamIdentity,
     UpstreamTable,
 )
@@ -91,13 +99,16 @@ class PostgresReader:
         slot_seconds: float = SLOT_SECONDS,
         temporary: bool = False,
         stash: str = "",
+        epoch: int = 0,
     ) -> None:
-        """`temporary`: the slot ends with the connection, and is never read from. `stash`: the
-        system that has our positions, if it is a PostgreSQL (S2).
+        """`slot`: what its names begin with; `epoch`: of the coordinator that makes it (F11).
+        `temporary`: the slot ends with the connection, and is never read from. `stash`: the system
+        that has our positions, if it is a PostgreSQL (S2).
         """
         self._address = address
         self._publication = publication
-        self._slot = slot
+        self._prefix, self._epoch = slot, epoch
+        self._slot = slot_of(slot, epoch)
         self._name = name
         self._part_size = PART_SIZE if part_size is None else part_size
         self._record_max = record_max
@@ -123,6 +134,7 @@ class PostgresReader:
         self._idle_due = False
         self._idle_at = 0.0
         self._checked_at = 0.0
+        self._tidied_at = 0.0
         self._synchronous = True
         self._ready: list[UpstreamTransaction] = []
         self._failure: ReaderFailure | None = None
@@ -162,7 +174,11 @@ class PostgresReader:
         published = await fetch_tables(side, self._publication)
         found = find_tables(published, tables, self._publication)
         state = await fetch_state(side, self._publication, list(found))
-        await drop_slot(side, self._slot)
+        self._slot = slot_of(self._prefix, self._epoch)
+        if self._temporary:
+            await drop_slot(side, self._slot)
+        else:
+            await drop_earlier(side, self._prefix, self._epoch)
         self._exporting = await LibpqLink.connect(self._address, self._name, replication=True)
         system = await identify_system(self._exporting)
         check_stash(self._stash, system.system, state.synchronous, self._name)
@@ -180,6 +196,8 @@ class PostgresReader:
             "database": system.database,
             **_publication_identity(state, {oid: one.table for oid, one in found.items()}),
         }
+        if not self._temporary:
+            identity[_SLOT] = self._slot
         return SourceProgress({"lsn": parse_lsn(self._exported[0])}, identity)
 
     async def snapshot(self) -> AsyncIterator[SnapshotPart]:
@@ -204,6 +222,8 @@ class PostgresReader:
         await self.close()
         after = progress.position["lsn"]
         self._forget(after)
+        # Before slots had epochs, the name was all of it.
+        self._slot = progress.identity.get(_SLOT, self._prefix)
         side = await self._side_link()
         link = await LibpqLink.connect(self._address, self._name, replication=True)
         try:
@@ -215,6 +235,7 @@ class PostgresReader:
             check_stash(self._stash, system.system, self._known.synchronous, self._name)
             await free_slot(side, self._slot)
             self._stream = await ReplicationStream.open(link, self._slot, self._publication, after)
+            await self._drop_unused(side)
         except BaseException:
             link.close()
             raise
@@ -231,8 +252,14 @@ class PostgresReader:
             "system": system.system,
             "timeline": str(system.timeline),
             "database": system.database,
+            _SLOT: self._slot,
             **_publication_identity(self._known, found),
         }
+
+    async def _drop_unused(self, side: LibpqLink) -> None:
+        """F11. Whoever was deposed may still make one."""
+        self._tidied_at = asyncio.get_running_loop().time()
+        await drop_unused(side, self._prefix, self._epoch, self._slot)
 
     async def _find_tables(
         self, identity: UpstreamIdentity, tables: Sequence[UpstreamTable]
@@ -275,7 +302,9 @@ class PostgresReader:
             await self._gather(limits)
             if not self._ready and (self._has_part() or self._assembler.is_parted):
                 # It moves nothing, so the publication is looked at with the end.
-                return _batch([self._assembler.take_part()], self._given, self._newest, ends=False)
+                return batch_of(
+                    [self._assembler.take_part()], self._given, self._newest, ends=False
+                )
             taken = self._take(limits.size)
             upto = taken[-1].end_lsn if taken else self._given
             if not self._ready and self._failure is None:
@@ -286,7 +315,7 @@ class PostgresReader:
             self._ready = []
             raise
         self._given = upto
-        return _batch(taken, upto, self._newest)
+        return batch_of(taken, upto, self._newest)
 
     async def _gather(self, limits: ReadLimits) -> None:
         """Until something can be given, or the time is over. What has come is a batch: no waiting
@@ -381,6 +410,8 @@ class PostgresReader:
         if upto == self._given and now - self._checked_at < _WATCH_SECONDS:
             return
         side = await self._side_link()
+        if now - self._tidied_at >= _WATCH_SECONDS:
+            await self._drop_unused(side)
         state = await fetch_state(side, self._publication, list(self._tables))
         names, keyed = _names(self._tables), _keyed(self._tables)
         check_state(self._publication, self._known, state, names, self._given, keyed)
@@ -441,6 +472,7 @@ class PostgresReader:
 
 _TABLE: Final = "table "
 _PUBLICATION: Final = "publication"
+_SLOT: Final = "slot"
 _SYNCHRONOUS: Final = (
     "upstream names this source in synchronous_standby_names: its commits wait until the source "
     "has loaded; name it there only after that"
@@ -462,16 +494,3 @@ def _names(tables: Mapping[int, UpstreamTable]) -> dict[int, str]:
 
 def _keyed(tables: Mapping[int, UpstreamTable]) -> set[int]:
     return {oid for oid, table in tables.items() if table.key}
-
-
-def _batch(
-    taken: Sequence[UpstreamTransaction], upto: int, newest: int, *, ends: bool = True
-) -> SourceBatch:
-    changes: dict[str, list[UpstreamChange]] = {}
-    for one in taken:
-        for name, rows in one.changes.items():
-            changes.setdefault(name, []).extend(rows)
-    errors = [bad for one in taken for bad in one.errors]
-    size = sum(one.size for one in taken)
-    there = {"lsn": newest} if newest else {}
-    return SourceBatch({"lsn": upto}, changes, errors, ends=ends, size=size, newest=there)

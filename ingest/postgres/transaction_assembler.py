@@ -35,6 +35,7 @@ from ingest.reader import (
     ChangeKind,
     ReaderFailure,
     RecordPlace,
+    SourceBatch,
     UpstreamChange,
     UpstreamTable,
 )
@@ -189,6 +190,20 @@ class TransactionAssembler:
             hint="Leave the table out, or make it again without the column (exclude_columns).",
             broken=True,
         )
+
+
+def batch_of(
+    taken: Sequence[UpstreamTransaction], upto: int, newest: int, *, ends: bool = True
+) -> SourceBatch:
+    """These transactions as one batch. `ends`: not a part of one."""
+    changes: dict[str, list[UpstreamChange]] = {}
+    for one in taken:
+        for name, rows in one.changes.items():
+            changes.setdefault(name, []).extend(rows)
+    errors = [bad for one in taken for bad in one.errors]
+    size = sum(one.size for one in taken)
+    there = {"lsn": newest} if newest else {}
+    return SourceBatch({"lsn": upto}, changes, errors, ends=ends, size=size, newest=there)
 
 
 _USER_OID: Final = 16_384

@@ -21,7 +21,7 @@ INVARIANTS
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from coordinator.core.admission import commit_refusal
@@ -382,7 +382,10 @@ class LaneGathering:
         is_attached = attach is not None and any(view.oid == attach.oid for view, _ in kept)
         if attach is not None and not is_attached:
             group.refuse(attach, attach_refusal("what has changed since was not added in time"))
-        group.members.extend(m for m in work.members if m is not attach or is_attached)
+            # It was answered: without a timestamp for the group, the others come back (V10).
+            others = tuple([member for member in work.members if member is not attach])
+            unit.work = work = replace(work, members=others)
+        group.members.extend(work.members)
         group.notifying.extend(work.notifying)
         group.answers.update(work.answers)
         for shard, written in work.batches.items():
@@ -400,10 +403,10 @@ class LaneGathering:
             version = group.catalog.version + 1
             group.catalog = apply_changes(group.catalog, [change], version=version)
             group.changes.append(change)
-        if attach is not None and not is_attached and len(work.members) == 1:
-            self._lanes.over.add(unit.txn)
-        else:
+        if work.members:
             self.units.append(unit)
+        else:
+            self._lanes.over.add(unit.txn)
 
     def _may_keep(self, unit: LaneUnit, view: MaintainedView) -> bool:
         tables = self._group.catalog.named_tables.by_oid

@@ -28,7 +28,13 @@ from storage.errors import Determinate, Fatal, Indeterminate
 from storage.memory import MemoryObjectStore, MemoryStash
 from storage.types import Timestamp
 from tests.resilience.history.events import Finding
-from tests.resilience.sim.faults import FaultyObjectStore, FaultyStash, Late, TwoStepStore
+from tests.resilience.sim.faults import (
+    FaultyObjectStore,
+    FaultyStash,
+    Late,
+    PromptFaultyStash,
+    TwoStepStore,
+)
 from tests.resilience.sim.grants import Holders
 from tests.resilience.sim.key_changes import key_index
 from tests.resilience.sim.odds import CALM, Odds, draw_settings
@@ -99,6 +105,7 @@ class World:
 
     def __init__(self, seed: int | str, odds: Odds) -> None:
         self.random = random.Random(seed)
+        self._kinds = random.Random(f"stash of {seed}")
         self.settings = draw_settings(self.random)
         self.is_precise = self.random.random() < 0.7
         """Whether scans say what they depend on (precision locking)."""
@@ -152,7 +159,8 @@ class World:
             sources=self._sources,
         )
         self.servers.append(server)
-        stash = FaultyStash(self.stash, partial(self._fault, server))
+        fault = partial(self._fault, server)
+        stash = self._kinds.choice((FaultyStash, PromptFaultyStash))(self.stash, fault)
         server.over.add_done_callback(lambda _: self._bury(server))
         self.note(f"start {number}")
         server.start(stash, self._store_of(server))

@@ -13,6 +13,11 @@ from functools import partial
 
 import pytest
 
+from coordinator.core.gathering import Gathering
+from coordinator.core.group_members import GroupMember, PendingAttach
+from coordinator.core.messages.identities import RequestId
+from coordinator.core.messages.replies import Refused
+from coordinator.core.oracle import Oracle
 from coordinator.core.settings import CoreSettings
 from coordinator.core.views.deltas import ComputedRows, MaintainViews, ViewsMaintained
 from coordinator.driver.coordination import RequestRefused
@@ -159,44 +164,98 @@ async def test_a_view_is_attached_though_its_inputs_never_rest(
         assert await same_rows(one, always.times) >= 3
 
 
+@contextlib.asynccontextmanager
+async def attached_beside_others(
+    monkeypatch: pytest.MonkeyPatch, stack: Stack, stash: GatedStash
+) -> AsyncIterator[None]:
+    """Each attach waits in the queue while a commit of another table is in flight, and two who
+    write an input wait behind it.
+    """
+    views = stack.services.coordination.followed_views
+    attach, numbers = views.attach, itertools.count(9000)
+    async with connected(stack, 4) as (a, b, c, asking):
+
+        async def answer(oid: int, rows: ComputedRows) -> Timestamp | RequestRefused:
+            try:
+                return await attach(oid, rows)
+            except RequestRefused as refused:
+                return refused
+
+        async def beside(oid: int, rows: ComputedRows) -> Timestamp:
+            stash.gate.clear()
+            async with asyncio.TaskGroup() as group:
+                group.create_task(play(a, "insert into beside values (1)"))
+                await waiting(stack, asking, 1)
+                done = group.create_task(answer(oid, rows))
+                await waiting(stack, asking, 2)
+                group.create_task(play(b, f"insert into t values ({next(numbers)}, 1, 1)"))
+                group.create_task(play(c, "delete from t where id = 5"))
+                await waiting(stack, asking, 4)
+                stash.gate.set()
+            found = done.result()
+            if isinstance(found, RequestRefused):
+                raise found
+            return found
+
+        await play(a, "create table beside (v int)")
+        monkeypatch.setattr(views, "attach", beside)
+        yield
+
+
 @on_a_loop
 async def test_who_writes_while_a_view_is_attached_is_in_its_unit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     stash, asked = GatedStash(), list[tuple[bool, bool]]()
     async with behind(monkeypatch, VIEWS["sums"], stash) as (stack, one, _):
-        views = stack.services.coordination.followed_views
-        maintain, attach = stack.driver.maintain_views, views.attach
+        maintain = stack.driver.maintain_views
 
         async def watched(effect: MaintainViews) -> ViewsMaintained:
             changed = any(rows.is_changed for rows in effect.inputs.values())
             asked.append((any(rows.earlier for rows in effect.views), changed))
             return await maintain(effect)
 
-        async with connected(stack, 4) as (a, b, c, asking):
-
-            async def beside(oid: int, rows: ComputedRows) -> Timestamp:
-                # While a commit of another table is in flight, the attach waits in the queue, and
-                # two who write an input behind it.
-                stash.gate.clear()
-                async with asyncio.TaskGroup() as group:
-                    group.create_task(play(a, "insert into beside values (1)"))
-                    await waiting(stack, asking, 1)
-                    done = group.create_task(attach(oid, rows))
-                    await waiting(stack, asking, 2)
-                    group.create_task(play(b, "insert into t values (9001, 1, 1)"))
-                    group.create_task(play(c, "delete from t where id = 5"))
-                    await waiting(stack, asking, 4)
-                    stash.gate.set()
-                return done.result()
-
-            await play(one, "create table beside (v int)")
-            monkeypatch.setattr(views, "attach", beside)
-            monkeypatch.setattr(stack.driver, "maintain_views", watched)
+        monkeypatch.setattr(stack.driver, "maintain_views", watched)
+        async with attached_beside_others(monkeypatch, stack, stash):
             await play(one, "alter table t add column more int")
             await told(stack, partial(is_exact, stack))
         assert (True, True) in asked
         assert await same_rows(one, [await value(one, NOW)]) == 1
+
+
+@on_a_loop
+async def test_a_unit_without_a_timestamp_has_refused_its_attach_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Found by seed 30042: the unit came back whole, and refused it again for ever."""
+    stash = GatedStash()
+    async with behind(monkeypatch, VIEWS["sums"], stash) as (stack, one, _):
+        write_ts, refused = Oracle.write_ts, list[bool]()
+
+        async def given_up(effect: MaintainViews) -> ViewsMaintained:
+            if any(rows.earlier for rows in effect.views):
+                refused.append(True)
+            return ViewsMaintained(effect.attempt)
+
+        def none_once(self: Oracle, wanted: Timestamp) -> Timestamp | None:
+            return None if refused and refused.pop() else write_ts(self, wanted)
+
+        answered, refuse = list[RequestId](), Gathering.refuse
+
+        def counted(self: Gathering, pending: GroupMember, why: Refused) -> None:
+            if isinstance(pending, PendingAttach):
+                answered.append(pending.request)
+            refuse(self, pending, why)
+
+        monkeypatch.setattr(stack.driver, "maintain_views", given_up)
+        monkeypatch.setattr(Oracle, "write_ts", none_once)
+        monkeypatch.setattr(Gathering, "refuse", counted)
+        (known,) = stack.services.catch_up.views.values()
+        async with attached_beside_others(monkeypatch, stack, stash):
+            await play(one, "alter table t add column more int")
+            await told(stack, lambda: known.last_error is not None)
+        assert len(answered) == len(set(answered)) > 0
+        assert await value(one, STATE.format("m")) == "behind"
 
 
 @on_a_loop
