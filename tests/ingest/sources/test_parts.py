@@ -62,6 +62,7 @@ class Script:
         _connection: ConnectionDefinition | None,
         *,
         joins: bool = False,
+        epoch: int = 0,
     ) -> ScriptedCounter:
         assert not joins
         return ScriptedCounter(GeneratorOptions.of(dict(source.options)), self)
