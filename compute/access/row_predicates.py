@@ -29,6 +29,7 @@ from sql.explain.plan_tree import expression_text
 from sql.functions.table import FunctionKind
 from sql.plan.array_calls import element_type
 from sql.plan.bpchar_calls import trim_bpchar
+from sql.plan.constant_items import ConstantItems
 from sql.plan.nodes import AnyAll, Call, ColumnId, ColumnRef, Const, Expr, InList, Param, Plan
 from sql.plan.read_conditions import ReadCondition, is_equality
 from sql.plan.traverse import column_ids, expression_nodes, rewrite_children
@@ -116,9 +117,12 @@ class RowPredicate:
         self._compiled: tuple[_Conjunction, ...] | None = None
         self._points: Points | None = None
         # Conditions are deep: the constants in them tell predicates apart well enough.
-        constants = [str(c.value) for cond in conditions for c in _constants(cond.all_of)]
-        self._hash = hash((parameters, tuple(constants)))
+        found = [each for cond in conditions for each in _constants(cond.all_of)]
+        constants = [str(each.value) for each in found if isinstance(each, Const)]
+        lists = [each for each in found if isinstance(each, ConstantItems)]
+        self._hash = hash((parameters, tuple(constants), tuple(lists)))
         values = sum(len(p) if isinstance(p, str | bytes) else 32 for p in parameters)
+        values += sum([items.nbytes for items in lists])
         self._nbytes = 256 + 128 * len(constants) + sum(map(len, constants)) + values
 
     def __eq__(self, other: object) -> bool:
@@ -203,8 +207,13 @@ class RowPredicate:
 # --- compiling ----------------------------------------------------------------------------------
 
 
-def _constants(exprs: Sequence[Expr]) -> Iterator[Const]:
-    return (node for expr in exprs for node in expression_nodes(expr) if isinstance(node, Const))
+def _constants(exprs: Sequence[Expr]) -> Iterator[Const | ConstantItems]:
+    for expr in exprs:
+        for node in expression_nodes(expr):
+            if isinstance(node, Const):
+                yield node
+            elif isinstance(node, InList) and isinstance(node.items, ConstantItems):
+                yield node.items
 
 
 def _filled(expr: Expr, parameters: Sequence[Value]) -> Expr:

@@ -16,6 +16,7 @@ from compute.reference.functions.ordering import Key, ordering_key, row_key
 from compute.reference.registry import element_function
 from sql.errors import SqlError, not_supported, statement_too_complex
 from sql.plan.array_calls import compare_element, element_type
+from sql.plan.constant_items import ConstantItems
 from sql.plan.folded_calls import is_folded_call
 from sql.plan.nodes import (
     AnyAll,
@@ -279,8 +280,13 @@ def _extreme(expr: Extreme, frame: Frame, depth: int) -> Evaluator:
 def _in_list(expr: InList, frame: Frame, depth: int) -> Evaluator:
     """Constants are looked up; what has to be computed is compared one by one, behind them."""
     arg, key = compile_expression(expr.arg, frame, depth), ordering_key(expr.arg.type)
-    constants = [item.value for item in expr.items if isinstance(item, Const)]
-    computed = _all([item for item in expr.items if not isinstance(item, Const)], frame, depth)
+    items = expr.items
+    constants: Sequence[Value]
+    if isinstance(items, ConstantItems):
+        constants, items = items.values, ()
+    else:
+        constants = [item.value for item in items if isinstance(item, Const)]
+    computed = _all([item for item in items if not isinstance(item, Const)], frame, depth)
     known = frozenset([key(value) for value in constants if value is not None])
     has_null, negated = None in constants, expr.negated
 

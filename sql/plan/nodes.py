@@ -13,6 +13,7 @@ INVARIANTS
   P4  plans are values: hashable, comparable, fit for keys of caches. Parameters stay parameters.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
@@ -166,10 +167,12 @@ class Extreme:
 
 @dataclass(frozen=True, slots=True)
 class InList:
-    """`arg [NOT] IN (items)`; all have one type, comparable by plain equality."""
+    """`arg [NOT] IN (items)`; all have one type, comparable by plain equality. `items`: a tuple, or
+    `ConstantItems`.
+    """
 
     arg: "Expr"
-    items: tuple["Expr", ...]
+    items: "Sequence[Expr]"
     negated: bool
     type: SqlType
 
@@ -340,10 +343,12 @@ class Scan:
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """Literal rows. One row of no columns is the input of a SELECT without FROM."""
+    """Literal rows. One row of no columns is the input of a SELECT without FROM. `rows`: a tuple,
+    or `ConstantRows`.
+    """
 
     columns: tuple[PlanColumn, ...]
-    rows: tuple[tuple[Expr, ...], ...]
+    rows: Sequence[tuple[Expr, ...]]
 
 
 @dataclass(frozen=True, slots=True)

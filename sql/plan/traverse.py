@@ -11,13 +11,13 @@ A question about a whole tree iterates over it; a pass that rewrites one calls i
 Columns are no nodes: `renumbering.py` reads and rebuilds any value that has some.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from itertools import islice
 from operator import attrgetter
 from typing import Final, TypeAlias, assert_never, get_args
 
 from sql.functions.table import Function
+from sql.plan.constant_items import ConstantItems, ConstantRows
 from sql.plan.nodes import (
     Aggregate,
     AnyAll,
@@ -68,6 +68,11 @@ def _case_parts(expr: Case) -> tuple[Expr, ...]:
     return (*(part for when in expr.whens for part in when), expr.otherwise)
 
 
+def _list_parts(expr: InList) -> tuple[Expr, ...]:
+    items = expr.items
+    return (expr.arg, items.first) if isinstance(items, ConstantItems) else (expr.arg, *items)
+
+
 _NONE: Final = frozenset({Const, Param, ColumnRef})
 _ARGS: Final = frozenset({Call, Logical, Coalesce, Extreme, AnyAll, Subquery})
 _CHILDREN: Final[dict[type, Callable[..., tuple[Expr, ...]]]] = {
@@ -76,14 +81,16 @@ _CHILDREN: Final[dict[type, Callable[..., tuple[Expr, ...]]]] = {
     IsTest: lambda expr: (expr.arg,),
     Distinct: attrgetter("left", "right"),
     Case: _case_parts,
-    InList: lambda expr: (expr.arg, *expr.items),
+    InList: _list_parts,
 }
 """A table and no match: most of the time of planning is spent here."""
 assert _CHILDREN.keys() == set(get_args(Expr)), "every expression has its parts"
 
 
 def child_expressions(expr: Expr) -> tuple[Expr, ...]:
-    """The direct parts of an expression; of a subquery only its arguments."""
+    """The direct parts of an expression; of a subquery only its arguments. Of a long list of
+    constants the first one (M1 of `constant_items.py`).
+    """
     return _CHILDREN[type(expr)](expr)
 
 
@@ -114,10 +121,17 @@ def rewrite_children(expr: Expr, rewrite: Rewrite) -> Expr:
             whens = tuple([(rewrite(when), rewrite(then)) for when, then in expr.whens])
             return replace(expr, whens=whens, otherwise=rewrite(expr.otherwise))
         case InList():
-            items = tuple([rewrite(item) for item in expr.items])
-            return replace(expr, arg=rewrite(expr.arg), items=items)
+            return _rewritten_list(expr, rewrite)
         case _:
             assert_never(expr)
+
+
+def _rewritten_list(expr: InList, rewrite: Rewrite) -> Expr:
+    items, arg = expr.items, rewrite(expr.arg)
+    if isinstance(items, ConstantItems) and rewrite(items.first) is items.first:
+        return expr if arg is expr.arg else replace(expr, arg=arg)
+    made = _rewritten_parts(tuple(items), rewrite)
+    return expr if arg is expr.arg and made is items else replace(expr, arg=arg, items=made)
 
 
 def _rewritten_parts(parts: tuple[Expr, ...], rewrite: Rewrite) -> tuple[Expr, ...]:
@@ -135,13 +149,17 @@ def substitute_columns(expr: Expr, by: Mapping[ColumnId, Expr]) -> Expr:
 
 
 def plan_expressions(plan: Plan) -> tuple[Expr, ...]:
-    """The expressions of one node, not of its inputs."""
+    """The expressions of one node, not of its inputs. Of many rows of constants the first one (M1
+    of `constant_items.py`).
+    """
     match plan:
         case Scan() | DistinctRows() | SetOp() | With() | CteScan() | Recursive():
             return ()
         case SetScan():
             return tuple([arg for call in plan.calls for arg in call.args])
         case Values():
+            if isinstance(plan.rows, ConstantRows):
+                return plan.rows.first
             return tuple([expr for row in plan.rows for expr in row])
         case Project():
             return plan.exprs
@@ -234,6 +252,10 @@ def rewrite_node(plan: Plan, rewrite: Rewrite) -> Plan:
                 plan, calls=tuple([rewrite_set_call(call, rewrite) for call in plan.calls])
             )
         case Values():
+            if isinstance(plan.rows, ConstantRows):
+                first = plan.rows.first
+                if _rewritten_parts(first, rewrite) is first:
+                    return plan
             return replace(plan, rows=tuple([tuple(map(rewrite, row)) for row in plan.rows]))
         case Join():
             if plan.condition is None:
@@ -375,7 +397,25 @@ def plan_nodes(plan: Plan) -> Iterator[Plan]:
 
 def has_more_parts(expr: Expr, limit: int) -> bool:
     """Whether an expression has more parts than that, at every depth but within subqueries."""
-    return next(islice(expression_nodes(expr), limit, None), None) is not None
+    return _are_more(expression_nodes(expr), limit)
+
+
+def _are_more(nodes: Iterable[Plan | Expr], limit: int) -> bool:
+    count = 0
+    for node in nodes:
+        count += size_of_node(node)
+        if count > limit:
+            return True
+    return False
+
+
+def size_of_node(node: Plan | Expr) -> int:
+    """1, and the constants that no walk finds."""
+    if isinstance(node, InList) and isinstance(node.items, ConstantItems):
+        return len(node.items)
+    if isinstance(node, Values) and isinstance(node.rows, ConstantRows):
+        return len(node.rows) * len(node.columns)
+    return 1
 
 
 def subqueries(expr: Expr) -> Iterator[Subquery]:
@@ -424,7 +464,7 @@ def functions(root: Plan | Expr) -> Iterator[Function]:
 
 def has_more_nodes(root: Plan | Expr, limit: int) -> bool:
     """Whether it has more plans and expressions than that."""
-    return next(islice(walk(root), limit, None), None) is not None
+    return _are_more(walk(root), limit)
 
 
 def is_volatile_expression(expr: Expr) -> bool:

@@ -98,7 +98,7 @@ def _is_planned(expr: Expr, known: dict[int, bool]) -> bool:
     found = known.get(id(expr))
     if found is None:
         found = bool(expr.args) and is_immutable(expr.function)
-        found = found and all([_is_planned(arg, known) for arg in expr.args])
+        found = found and all(_is_planned(arg, known) for arg in expr.args)
         known[id(expr)] = found
     return found
 

@@ -23,7 +23,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
 from sql.plan.nodes import Const, Plan
-from sql.plan.traverse import walk
+from sql.plan.traverse import size_of_node, walk
 from sql.rewrite.plan_facts import PlanFacts, facts_of
 
 REWRITTEN_MAX: Final = 500
@@ -74,6 +74,8 @@ def _is_small(plan: Plan) -> bool:
     for number, node in enumerate(walk(plan)):
         if isinstance(node, Const) and isinstance(node.value, str | bytes):
             characters += len(node.value)
+        if size_of_node(node) > 1:
+            return False
         if number >= NODES_MAX or characters > CHARACTERS_MAX:
             return False
     return True

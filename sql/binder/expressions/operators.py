@@ -6,7 +6,7 @@ from typing import Final
 from pglast import ast
 from pglast.enums import A_Expr_Kind
 
-from sql.binder.expressions.alike_comparisons import AlikeComparisons
+from sql.binder.expressions.alike_comparisons import AlikeComparisons, long_constant_list
 from sql.binder.expressions.arrays import any_all_of_array
 from sql.binder.expressions.calls import operator, operator_name
 from sql.binder.expressions.operator_chains import long_operator_chain
@@ -28,6 +28,7 @@ from sql.errors import (
 from sql.parser.syntax import Node, is_a, node_position, offset_to_position
 from sql.plan.bpchar_calls import trim_bpchar
 from sql.plan.conditions import connect_conditions
+from sql.plan.constant_items import packed_items
 from sql.plan.nodes import BoolOp, Call, Case, Const, Distinct, Expr, InList, IsTest, Logical, Test
 from sql.plan.traverse import has_more_parts, is_volatile_anywhere, is_volatile_expression
 from sql.types.records import check_record_keys
@@ -178,6 +179,19 @@ def _in(binding: Binding, scope: Scope, node: Node) -> Expr:
             parts.append(part)
         return connect_conditions(BoolOp.AND if negated else BoolOp.OR, parts)
     left = binding.expression(scope, node.lexpr)
+    listed = long_constant_list(
+        node.rexpr,
+        lambda nodes: _in_list(
+            binding,
+            name,
+            (left, node.lexpr),
+            [_beside(binding, scope, left, item) for item in nodes],
+            [*nodes],
+            node.location,
+        ),
+    )
+    if listed is not None:
+        return listed
     items = [_beside(binding, scope, left, item) for item in node.rexpr]
     return _in_list(binding, name, (left, node.lexpr), items, list(node.rexpr), node.location)
 
@@ -250,7 +264,7 @@ def _list(
         ]
     exprs, _ = to_common_type(binding, [left, *converted], [left_node, *nodes], "IN")
     left, *items = map(trim_bpchar, exprs)
-    return InList(left, tuple(items), name == "<>", BOOL)
+    return InList(left, packed_items(items), name == "<>", BOOL)
 
 
 def _has_column(node: Node) -> bool:

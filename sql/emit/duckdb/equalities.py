@@ -22,6 +22,7 @@ from sql.emit.duckdb.types import bind_variable, duckdb_type
 from sql.emit.state import Scope
 from sql.functions.table import FunctionKind
 from sql.plan.conditions import equality_sides
+from sql.plan.constant_items import ConstantItems
 from sql.plan.nodes import BoolOp, Call, Case, ColumnId, ColumnRef, Const, Expr, InList, Logical
 from sql.plan.traverse import column_ids, has_subquery, is_volatile_expression
 from sql.rewrite.guard_expressions import may_fail
@@ -58,7 +59,7 @@ def merge_equalities(op: BoolOp, args: Sequence[Expr], scope: Scope) -> Sequence
             others += [arg for arg, _ in found]
             continue
         column = found[0][1][0]
-        items = tuple([Const(value, column.type) for _, (_, value) in found])
+        items = ConstantItems([value for _, (_, value) in found], column.type)
         others.append(InList(column, items, op is BoolOp.AND, BOOL))
     return others
 

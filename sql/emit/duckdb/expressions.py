@@ -19,6 +19,7 @@ from sql.emit.duckdb import numbers as duckdb_numbers
 from sql.emit.duckdb import text as duckdb_text
 from sql.emit.duckdb import times as duckdb_times
 from sql.emit.duckdb.constant_lists import (
+    LIST_MIN,
     array_parameter,
     constant_array,
     constants_of,
@@ -59,6 +60,7 @@ from sql.plan.nodes import (
     SubqueryKind,
 )
 from sql.plan.renumbering import free_columns
+from sql.plan.traverse import child_expressions
 from sql.rewrite.guard_expressions import guarded_coalesce, guarded_logical, may_fail
 from sql.types.enums import is_enum, storage_type_name
 from sql.types.sql_type import SqlType
@@ -151,10 +153,10 @@ def _in_constants(expr: InList, scope: Scope) -> str | None:
     type_, values = expr.arg.type, constants_of(expr.items)
     if values is None or not duckdb_arrays.compares_natively(type_):
         return None
-    same = all(duckdb_type(item.type) == duckdb_type(type_) for item in expr.items)
-    if not same:
+    types = {item.type for item in child_expressions(expr)}
+    if any(duckdb_type(other) != duckdb_type(type_) for other in types):
         return None
-    if may_fail(expr.arg, by_overflow=False):
+    if may_fail(expr.arg, by_overflow=False) or (scope.joining and len(values) >= LIST_MIN):
         return in_known_list(expr, values, scope)
     return in_constant_list(expr.arg, values, type_, scope, negated=expr.negated)
 
