@@ -32,6 +32,7 @@ from compute.reference.function_table import implementations
 from sql.errors import OutOfEngineRange, SqlError
 from sql.functions.table import Function, FunctionKind, is_immutable
 from sql.plan.constant_items import packed_items, packed_rows
+from sql.plan.constant_rows import ConstantWhens, rows_as_conditions
 from sql.plan.nodes import (
     AnyAll,
     BoolOp,
@@ -48,6 +49,7 @@ from sql.plan.nodes import (
     Filter,
     GroupBy,
     InList,
+    InRows,
     IsTest,
     Join,
     JoinKind,
@@ -234,6 +236,8 @@ def _fold(expr: Expr, known: _Constants) -> tuple[Expr, _Known]:
             return _coalesce(expr, known)
         case Logical() if expr.op is not BoolOp.NOT:
             return _logical(expr, known)
+        case InRows() if any(arg.id in known for arg in expr.args if isinstance(arg, ColumnRef)):
+            return _logical(rows_as_conditions(expr), known)
         case Subquery():
             return _subquery(expr, known), None
         case _:
@@ -302,6 +306,8 @@ def _value(expr: Expr) -> _Known:
 def _case(expr: Case, known: _Constants) -> tuple[Expr, _Known]:
     """Branches that are never taken are not examined (K2)."""
     whens: list[tuple[Expr, Expr]] = []
+    if isinstance(expr.whens, ConstantWhens) and _fold(expr.whens.subject, known)[1] is None:
+        return replace(expr, otherwise=_fold(expr.otherwise, known)[0]), None
     for when, then in expr.whens:
         condition, decided = _fold(when, known)
         if decided is None:

@@ -30,7 +30,20 @@ from sql.functions.table import FunctionKind
 from sql.plan.array_calls import element_type
 from sql.plan.bpchar_calls import trim_bpchar
 from sql.plan.constant_items import ConstantItems
-from sql.plan.nodes import AnyAll, Call, ColumnId, ColumnRef, Const, Expr, InList, Param, Plan
+from sql.plan.constant_rows import ConstantWhens
+from sql.plan.nodes import (
+    AnyAll,
+    Call,
+    Case,
+    ColumnId,
+    ColumnRef,
+    Const,
+    Expr,
+    InList,
+    InRows,
+    Param,
+    Plan,
+)
 from sql.plan.read_conditions import ReadCondition, is_equality
 from sql.plan.traverse import column_ids, expression_nodes, rewrite_children
 from sql.types.sql_type import REG_TYPES, Value
@@ -214,6 +227,10 @@ def _constants(exprs: Sequence[Expr]) -> Iterator[Const | ConstantItems]:
                 yield node
             elif isinstance(node, InList) and isinstance(node.items, ConstantItems):
                 yield node.items
+            elif isinstance(node, Case) and isinstance(node.whens, ConstantWhens):
+                yield from (node.whens.keys, node.whens.results)
+            elif isinstance(node, InRows):
+                yield from [each for each in node.columns if isinstance(each, ConstantItems)]
 
 
 def _filled(expr: Expr, parameters: Sequence[Value]) -> Expr:
@@ -319,6 +336,8 @@ def _equal_to(expr: Expr) -> tuple[int, list[Value]] | None:
     if isinstance(expr, AnyAll):
         listed = _listed(expr)
         return None if listed is None else _equal_to(listed)
+    if isinstance(expr, InRows) and len(expr.args) == 1:
+        expr = InList(expr.args[0], expr.columns[0], expr.negated, expr.type)
     if isinstance(expr, InList):
         if expr.negated or len(expr.items) > KEYS_MAX:
             return None

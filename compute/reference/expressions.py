@@ -31,6 +31,7 @@ from sql.plan.nodes import (
     Expr,
     Extreme,
     InList,
+    InRows,
     IsTest,
     Logical,
     Param,
@@ -105,6 +106,8 @@ def compile_expression(expr: Expr, frame: Frame, depth: int = 0) -> Evaluator:
             return _extreme(expr, frame, depth + 1)
         case InList():
             return _in_list(expr, frame, depth + 1)
+        case InRows():
+            return _in_rows(expr, frame, depth + 1)
         case AnyAll():
             return _any_all(expr, frame, depth + 1)
         case Subquery():
@@ -306,6 +309,33 @@ def _in_list(expr: InList, frame: Frame, depth: int) -> Evaluator:
         return None if unknown else negated
 
     return run
+
+
+def _in_rows(expr: InRows, frame: Frame, depth: int) -> Evaluator:
+    """Rows are looked up; for a row with NULLs, the others of its columns decide."""
+    args, negated = _all(expr.args, frame, depth), expr.negated
+    keys = [ordering_key(arg.type) for arg in expr.args]
+    rows = list(zip(*[_values_of(column) for column in expr.columns], strict=True))
+    known = {tuple([key(value) for key, value in zip(keys, row, strict=True)]) for row in rows}
+    partly: dict[tuple[int, ...], set[Row]] = {}
+
+    def run(row: Row) -> Value:
+        values = [arg(row) for arg in args]
+        at = tuple([place for place, value in enumerate(values) if value is not None])
+        wanted = tuple([keys[place](values[place]) for place in at])
+        if len(at) == len(values):
+            return (wanted in known) is not negated
+        if at not in partly:
+            partly[at] = {tuple([one[place] for place in at]) for one in known}
+        return None if wanted in partly[at] else negated
+
+    return run
+
+
+def _values_of(items: Sequence[Expr]) -> Sequence[Value]:
+    if isinstance(items, ConstantItems):
+        return items.values
+    return [item.value for item in items if isinstance(item, Const)]
 
 
 def _any_all(expr: AnyAll, frame: Frame, depth: int) -> Evaluator:

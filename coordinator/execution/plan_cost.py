@@ -12,7 +12,8 @@ from typing import Final
 
 from compute.executor import Run
 from sql.plan.constant_items import ConstantItems, ConstantRows
-from sql.plan.nodes import Const, Expr, InList, Plan, Recursive, Values
+from sql.plan.constant_rows import ConstantWhens
+from sql.plan.nodes import Case, Const, Expr, InList, InRows, Plan, Recursive, Values
 from sql.plan.traverse import functions, walk
 from sql.types.sql_type import Value
 
@@ -43,6 +44,11 @@ def _is_long(node: Plan | Expr) -> bool:
         return is_large(node.value)
     if isinstance(node, InList) and isinstance(node.items, ConstantItems):
         return _are_long(node.items)
+    if isinstance(node, Case) and isinstance(node.whens, ConstantWhens):
+        return _are_long(node.whens.keys) or _are_long(node.whens.results)
+    if isinstance(node, InRows):
+        lists = [column for column in node.columns if isinstance(column, ConstantItems)]
+        return any(map(_are_long, lists))
     if isinstance(node, Values) and isinstance(node.rows, ConstantRows):
         return any(map(_are_long, node.rows.columns))
     return isinstance(node, Recursive)

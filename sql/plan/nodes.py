@@ -141,9 +141,11 @@ class Distinct:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Searched CASE (`CASE x WHEN ..` is bound as `x = ..`). All results have one type."""
+    """Searched CASE (`CASE x WHEN ..` is bound as `x = ..`). All results have one type. `whens`: a
+    tuple, or `ConstantWhens`.
+    """
 
-    whens: tuple[tuple["Expr", "Expr"], ...]
+    whens: Sequence[tuple["Expr", "Expr"]]
     otherwise: "Expr"
     type: SqlType
 
@@ -173,6 +175,20 @@ class InList:
 
     arg: "Expr"
     items: "Sequence[Expr]"
+    negated: bool
+    type: SqlType
+
+
+@dataclass(frozen=True, slots=True)
+class InRows:
+    """`(args) [NOT] IN` rows of constants, or a long `(a = 1 AND b = 2) OR ..`, negated `(a <> 1 OR
+    b <> 2) AND ..`. `columns`: the rows' columns, as `ConstantItems`. `functions`: the operators
+    that compare them; none of them can fail (`constant_rows.py`).
+    """
+
+    functions: tuple[Function, ...]
+    args: tuple["Expr", ...]
+    columns: "tuple[Sequence[Expr], ...]"
     negated: bool
     type: SqlType
 
@@ -299,7 +315,7 @@ class WindowCall:
 
 Expr: TypeAlias = (
     Const | Param | ColumnRef | Call | Logical | IsTest | Distinct | Case | Coalesce | Extreme
-    | InList | AnyAll | Subquery
+    | InList | InRows | AnyAll | Subquery
 )  # fmt: skip
 
 

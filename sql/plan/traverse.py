@@ -18,6 +18,7 @@ from typing import Final, TypeAlias, assert_never, get_args
 
 from sql.functions.table import Function
 from sql.plan.constant_items import ConstantItems, ConstantRows
+from sql.plan.constant_rows import ConstantWhens
 from sql.plan.nodes import (
     Aggregate,
     AnyAll,
@@ -39,6 +40,7 @@ from sql.plan.nodes import (
     FrameBound,
     GroupBy,
     InList,
+    InRows,
     IsTest,
     Join,
     Limit,
@@ -65,12 +67,18 @@ Rewrite: TypeAlias = Callable[[Expr], Expr]
 
 
 def _case_parts(expr: Case) -> tuple[Expr, ...]:
+    if isinstance(expr.whens, ConstantWhens):
+        return (*expr.whens[0], expr.otherwise)
     return (*(part for when in expr.whens for part in when), expr.otherwise)
 
 
 def _list_parts(expr: InList) -> tuple[Expr, ...]:
     items = expr.items
     return (expr.arg, items.first) if isinstance(items, ConstantItems) else (expr.arg, *items)
+
+
+def _row_parts(expr: InRows) -> tuple[Expr, ...]:
+    return (*expr.args, *[column[0] for column in expr.columns])
 
 
 _NONE: Final = frozenset({Const, Param, ColumnRef})
@@ -82,6 +90,7 @@ _CHILDREN: Final[dict[type, Callable[..., tuple[Expr, ...]]]] = {
     Distinct: attrgetter("left", "right"),
     Case: _case_parts,
     InList: _list_parts,
+    InRows: _row_parts,
 }
 """A table and no match: most of the time of planning is spent here."""
 assert _CHILDREN.keys() == set(get_args(Expr)), "every expression has its parts"
@@ -118,12 +127,35 @@ def rewrite_children(expr: Expr, rewrite: Rewrite) -> Expr:
         case Distinct():
             return replace(expr, left=rewrite(expr.left), right=rewrite(expr.right))
         case Case():
-            whens = tuple([(rewrite(when), rewrite(then)) for when, then in expr.whens])
-            return replace(expr, whens=whens, otherwise=rewrite(expr.otherwise))
+            return _rewritten_case(expr, rewrite)
         case InList():
             return _rewritten_list(expr, rewrite)
+        case InRows():
+            args = _rewritten_parts(expr.args, rewrite)
+            firsts = tuple([column[0] for column in expr.columns])
+            if _rewritten_parts(firsts, rewrite) is not firsts:
+                columns = [_rewritten_parts(tuple(column), rewrite) for column in expr.columns]
+                return replace(expr, args=args, columns=tuple(columns))
+            return expr if args is expr.args else replace(expr, args=args)
         case _:
             assert_never(expr)
+
+
+def _rewritten_case(expr: Case, rewrite: Rewrite) -> Expr:
+    whens = expr.whens
+    if isinstance(whens, ConstantWhens):
+        when, then = whens[0]
+        made, result = rewrite(when), rewrite(then)
+        subject = made.args[0] if isinstance(made, Call) and len(made.args) == 2 else when
+        if result is then and isinstance(when, Call) and made == _compared_with(when, subject):
+            otherwise = rewrite(expr.otherwise)
+            return replace(expr, whens=whens.of(subject), otherwise=otherwise)
+    parts = tuple([(rewrite(when), rewrite(then)) for when, then in whens])
+    return replace(expr, whens=parts, otherwise=rewrite(expr.otherwise))
+
+
+def _compared_with(when: Call, subject: Expr) -> Expr:
+    return replace(when, args=(subject, when.args[1]))
 
 
 def _rewritten_list(expr: InList, rewrite: Rewrite) -> Expr:
@@ -413,6 +445,10 @@ def size_of_node(node: Plan | Expr) -> int:
     """1, and the constants that no walk finds."""
     if isinstance(node, InList) and isinstance(node.items, ConstantItems):
         return len(node.items)
+    if isinstance(node, Case) and isinstance(node.whens, ConstantWhens):
+        return 4 * len(node.whens)
+    if isinstance(node, InRows):
+        return len(node.columns) * len(node.columns[0])
     if isinstance(node, Values) and isinstance(node.rows, ConstantRows):
         return len(node.rows) * len(node.columns)
     return 1
@@ -454,6 +490,8 @@ def functions(root: Plan | Expr) -> Iterator[Function]:
         match node:
             case Call() | AnyAll():
                 yield node.function
+            case InRows():
+                yield from node.functions
             case GroupBy():
                 yield from (call.function for call in node.aggregates)
             case Window() | SetScan():

@@ -94,6 +94,11 @@ class AlikeComparisons:
         elif is_a(node, ast.A_Expr) and node.kind is A_Expr_Kind.AEXPR_OP:
             self.note_pair(node.name, node.lexpr, node.rexpr, expr)
 
+    def note_simple(self, name: Sequence[Node], left: Node, right: Node, expr: Expr) -> None:
+        """How a branch of `CASE left WHEN right ..` was bound."""
+        if self._is_on:
+            self.note_pair(name, left, right, expr)
+
     def note_pair(self, name: Sequence[Node], left: Node, right: Node, expr: Expr) -> None:
         """How `left name right` was bound, if others can be bound alike."""
         key = _key(name, left, right)

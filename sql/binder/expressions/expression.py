@@ -71,6 +71,7 @@ from sql.parser.syntax import (
 )
 from sql.plan.bpchar_calls import bpchar_extreme
 from sql.plan.conditions import connect_conditions
+from sql.plan.constant_rows import conditions_as_rows, packed_whens
 from sql.plan.nodes import (
     BoolOp,
     Call,
@@ -342,7 +343,7 @@ def _logical(binding: Binding, scope: Scope, node: Node) -> Expr:
             parts.extend(part.args)
         else:
             parts.append(part)
-    return Logical(op, tuple(parts), BOOL)
+    return connect_conditions(op, conditions_as_rows(op, parts))
 
 
 _BOOL_TESTS: Final = {
@@ -402,17 +403,40 @@ def _case(binding: Binding, scope: Scope, node: Node) -> Expr:
             subject = coerce_implicitly(binding, subject, node.arg, TEXT)
     conditions: list[Expr] = []
     results: list[Expr] = []
+    alike = AlikeComparisons(is_on=len(node.args) >= ALIKE_MIN)
     for when in node.args:
-        if subject is None:
-            conditions.append(condition(binding, scope, when.expr, "CASE/WHEN"))
-        else:
-            conditions.append(case_condition(binding, scope, subject, node.arg, when))
+        conditions.append(_when(binding, scope, node, subject, when, alike))
         results.append(expression(binding, scope, when.result))
     other_node = node.defresult if node.defresult is not None else NULL_NODE
     otherwise = expression(binding, scope, other_node)
     nodes = [other_node, *(when.result for when in node.args)]
     exprs, type_ = to_common_type(binding, [otherwise, *results], nodes, "CASE")
-    return Case(tuple(zip(conditions, exprs[1:], strict=True)), exprs[0], type_)
+    whens = packed_whens(tuple(zip(conditions, exprs[1:], strict=True)))
+    return Case(whens, exprs[0], type_)
+
+
+_EQUAL: Final = (ast.String("="),)
+
+
+def _when(
+    binding: Binding,
+    scope: Scope,
+    node: Node,
+    subject: Expr | None,
+    when: Node,
+    alike: AlikeComparisons,
+) -> Expr:
+    if subject is None:
+        made = alike.bound(when.expr)
+        if made is None:
+            made = condition(binding, scope, when.expr, "CASE/WHEN")
+            alike.note(when.expr, made)
+        return made
+    made = alike.pair(_EQUAL, node.arg, when.expr)
+    if made is None:
+        made = case_condition(binding, scope, subject, node.arg, when)
+        alike.note_simple(_EQUAL, node.arg, when.expr, made)
+    return made
 
 
 def _coalesce(binding: Binding, scope: Scope, node: Node) -> Expr:

@@ -29,6 +29,7 @@ from sql.parser.syntax import Node, is_a, node_position, offset_to_position
 from sql.plan.bpchar_calls import trim_bpchar
 from sql.plan.conditions import connect_conditions
 from sql.plan.constant_items import packed_items
+from sql.plan.constant_rows import conditions_as_rows
 from sql.plan.nodes import BoolOp, Call, Case, Const, Distinct, Expr, InList, IsTest, Logical, Test
 from sql.plan.traverse import has_more_parts, is_volatile_anywhere, is_volatile_expression
 from sql.types.records import check_record_keys
@@ -177,7 +178,8 @@ def _in(binding: Binding, scope: Scope, node: Node) -> Expr:
                 part = _rows_in(binding, scope, name, node.lexpr, item, node.location)
                 alike.note_row(node, item, part)
             parts.append(part)
-        return connect_conditions(BoolOp.AND if negated else BoolOp.OR, parts)
+        op = BoolOp.AND if negated else BoolOp.OR
+        return connect_conditions(op, conditions_as_rows(op, parts))
     left = binding.expression(scope, node.lexpr)
     listed = long_constant_list(
         node.rexpr,

@@ -28,6 +28,7 @@ from sql.emit.duckdb.constant_lists import (
 )
 from sql.emit.duckdb.equalities import (
     OPERANDS_MAX,
+    in_constant_rows,
     in_groups,
     looked_up,
     merge_equalities,
@@ -40,6 +41,7 @@ from sql.emit.repeated_arguments import write_call
 from sql.emit.state import DEPTH_MAX, TEXT_MAX, Scope
 from sql.emit.templates import fill_template, function_description
 from sql.errors import statement_too_complex
+from sql.plan.constant_rows import rows_as_conditions
 from sql.plan.folded_calls import is_folded_call
 from sql.plan.nodes import (
     AnyAll,
@@ -53,6 +55,7 @@ from sql.plan.nodes import (
     Expr,
     Extreme,
     InList,
+    InRows,
     IsTest,
     Logical,
     Param,
@@ -92,7 +95,7 @@ def expression(expr: Expr, scope: Scope) -> str:
     statement.nesting += 1
     if statement.nesting > DEPTH_MAX:
         raise statement_too_complex()
-    if scope.filtering and not isinstance(expr, Logical):
+    if scope.filtering and not isinstance(expr, Logical | InRows):
         scope = replace(scope, filtering=False)
     text = _expression(expr, scope)
     statement.nesting -= 1
@@ -142,6 +145,8 @@ def _expression(expr: Expr, scope: Scope) -> str:
             negation = "not " if expr.negated else ""
             items = ", ".join(scope.key(item, "comparing") for item in expr.items)
             return f"({scope.key(expr.arg, 'comparing')} {negation}in ({items}))"
+        case InRows():
+            return in_constant_rows(expr, scope) or _logical(rows_as_conditions(expr), scope)
         case AnyAll():
             return duckdb_arrays.any_all(expr, scope)
         case Subquery():

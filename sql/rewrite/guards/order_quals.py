@@ -48,6 +48,7 @@ from sql.plan.nodes import (
     Filter,
     GroupBy,
     InList,
+    InRows,
     Join,
     JoinKind,
     Plan,
@@ -360,6 +361,8 @@ def _own_cost(expr: Expr) -> float:
             return 1
         case InList():
             return 2 if len(expr.items) >= _HASHED_MIN else max(1, len(expr.items) / 2)
+        case InRows():
+            return len(expr.columns) * len(expr.columns[0])
         case AnyAll():
             known = expr.args[1].value if isinstance(expr.args[1], Const) else None
             return (len(known) if isinstance(known, tuple) else _ELEMENTS) / 2
