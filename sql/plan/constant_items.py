@@ -81,14 +81,16 @@ class ConstantItems(Sequence[Expr]):
 
 
 def packed_items(items: Sequence[Expr]) -> Sequence[Expr]:
-    """The items as one part of a plan, if they are many constants of one type."""
-    if isinstance(items, ConstantItems) or len(items) < ITEMS_MIN:
+    """The items as one part of a plan, if they are many constants of one type; else a tuple."""
+    if isinstance(items, ConstantItems):
         return items
+    if len(items) < ITEMS_MIN:
+        return tuple(items)
     values: list[Value] = []
     first = items[0]
     for item in items:
         if type(item) is not Const or (item.type is not first.type and item.type != first.type):
-            return items
+            return tuple(items)
         values.append(item.value)
     return ConstantItems(values, first.type)
 

@@ -16,7 +16,6 @@ from collections.abc import Iterator, Sequence
 from typing import Final, TypeAlias, overload
 
 from sql.functions.table import Function, FunctionKind, function_by_id
-from sql.plan.conditions import connect_conditions
 from sql.plan.constant_items import ITEMS_MIN, ConstantItems, packed_items
 from sql.plan.nodes import BoolOp, Call, ColumnRef, Const, Expr, InRows, Logical
 from sql.types.sql_type import BOOL, SqlType, Value
@@ -134,7 +133,7 @@ def rows_as_conditions(expr: InRows) -> Logical:
     for row in zip(*expr.columns, strict=True):
         both = zip(expr.functions, expr.args, row, strict=True)
         pairs = [Call(function, (arg, item), BOOL) for function, arg, item in both]
-        parts.append(connect_conditions(within, pairs))
+        parts.append(pairs[0] if len(pairs) == 1 else Logical(within, tuple(pairs), BOOL))
     return Logical(op, tuple(parts), BOOL)
 
 

@@ -133,7 +133,7 @@ def rewrite_children(expr: Expr, rewrite: Rewrite) -> Expr:
         case InRows():
             args = _rewritten_parts(expr.args, rewrite)
             firsts = tuple([column[0] for column in expr.columns])
-            if _rewritten_parts(firsts, rewrite) is not firsts:
+            if _rewritten_parts(firsts, rewrite) != firsts:
                 columns = [_rewritten_parts(tuple(column), rewrite) for column in expr.columns]
                 return replace(expr, args=args, columns=tuple(columns))
             return expr if args is expr.args else replace(expr, args=args)
@@ -147,7 +147,7 @@ def _rewritten_case(expr: Case, rewrite: Rewrite) -> Expr:
         when, then = whens[0]
         made, result = rewrite(when), rewrite(then)
         subject = made.args[0] if isinstance(made, Call) and len(made.args) == 2 else when
-        if result is then and isinstance(when, Call) and made == _compared_with(when, subject):
+        if result == then and isinstance(when, Call) and made == _compared_with(when, subject):
             otherwise = rewrite(expr.otherwise)
             return replace(expr, whens=whens.of(subject), otherwise=otherwise)
     parts = tuple([(rewrite(when), rewrite(then)) for when, then in whens])
