@@ -6,6 +6,7 @@ the Delta table's schema says what a column was declared as (`storage/delta/sche
 
 import json
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final
 
 import pyarrow as pa
@@ -77,20 +78,18 @@ def table_schema(
     """The schema of a table's files, batches and views. `numbers`: the largest column number that
     the table has ever used; `change_feed`: readers are told what each version changes.
     """
-    fields = [
-        pa.field(
-            column.field,
-            arrow_type(column.type),
-            nullable=not column.not_null,
-            metadata=_noted(column),
-        )
-        for column in columns
-    ]
+    fields = [_field(column) for column in columns]
     noted: dict[bytes | str, bytes | str] = {FEED_KEY: b"true"} if change_feed else {}
     if any(column.stored for column in columns):
         largest = max([numbers, *(column.number for column in columns)])
         noted[NUMBER_KEY] = str(largest).encode()
     return pa.schema(fields, metadata=noted or None)
+
+
+@lru_cache(maxsize=10_000)
+def _field(column: Column) -> "pa.Field[pa.DataType]":
+    type_, noted = arrow_type(column.type), _noted(column)
+    return pa.field(column.field, type_, nullable=not column.not_null, metadata=noted)
 
 
 def _noted(column: Column) -> dict[bytes, bytes]:

@@ -23,7 +23,7 @@ Not here: work that DuckDB or Arrow do in threads of their own.
 import asyncio
 import contextlib
 import gc
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import Final, TypeVar
 
 from sql.parser.parse import Statement
@@ -160,10 +160,22 @@ class Turns:
 
     def __init__(self) -> None:
         self._began = 0.0
+        self._others_had_theirs = False
 
     def begin(self) -> None:
         """The session has waited, so others had their turn."""
         self._began = asyncio.get_running_loop().time()
+
+    async def wait_for(self, work: Awaitable[None]) -> None:
+        """Do what may have to be waited for: then others have their turn meanwhile."""
+        self._others_had_theirs = False
+        asyncio.get_running_loop().call_soon(self._others_have_theirs)
+        await work
+        if self._others_had_theirs:
+            self.begin()
+
+    def _others_have_theirs(self) -> None:
+        self._others_had_theirs = True
 
     async def give_way(self) -> None:
         """Let others have theirs, if this one was long enough."""

@@ -187,8 +187,8 @@ class SourceReader(Protocol):
     async def prepare(self, tables: Sequence[UpstreamTable], /) -> SourceProgress:
         """Make what reading needs upstream (a slot), under the name of this source's generation.
 
-        Returns the position of the snapshot that `snapshot` gives. What a try before has made
-        under this name goes first.
+        Returns the position of the snapshot that `snapshot` gives. What tries before have made
+        for this generation goes first, but nothing of later coordinators.
         """
         ...
 
@@ -201,8 +201,8 @@ class SourceReader(Protocol):
     ) -> UpstreamIdentity:
         """Go on directly behind a position: the next `read` gives what follows.
 
-        Fails if upstream is another one, or has lost what follows. Returns the identity that is
-        kept from now on.
+        Fails if upstream is another one, or has lost what follows. Whoever has read before fails
+        from now on. Returns the identity that is kept from now on.
         """
         ...
 

@@ -143,6 +143,10 @@ class ShardView:
     inline: tuple[InlineSlice, ...]
     counted: list[int] = field(default_factory=list[int], compare=False, repr=False)
     """`inline_rows`, once somebody has counted them."""
+    upto: Timestamp | None = field(default=None, compare=False, repr=False)
+    """The last commit of the tail that it shows; None if nobody says."""
+    is_whole: bool = field(default=False, compare=False, repr=False)
+    """Whether it shows all up to it: nothing is hidden, and nobody's own writes are on top."""
 
     @property
     def inline_rows(self) -> int:

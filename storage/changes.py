@@ -341,6 +341,17 @@ def view_of_places(shard: ShardId, schema: pa.Schema, parts: Iterable[RowPlaces]
     )
 
 
+def places_in(view: ShardView, rows: Deletes) -> Iterator[RowPlaces]:
+    """Rows that are named as a view does, as places."""
+    for slice_ in view.files:
+        if slice_.file.name in rows:
+            yield FilePlaces(slice_.file, rows[slice_.file.name])
+    for part in view.inline:
+        if part.source in rows:
+            assert part.first_id is not None, "W1: a committed row has an id"
+            yield InlinePlaces(part.source, part.rows, rows[part.source], part.first_id)
+
+
 def _file_slice(part: FilePlaces) -> FileSlice:
     end = part.rows.max() + 1
     return FileSlice(part.file, end, BitMap64(range(end)) - part.rows)

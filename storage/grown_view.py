@@ -79,7 +79,8 @@ class ViewGrower:
             key = key.changed(self._changes)
         files = before.files if self._files is None else tuple(self._files)
         inline = tuple(self._inline)
-        return ShardView(before.shard, before.schema, key, files, inline, [self._rows])
+        rows = [self._rows]
+        return ShardView(before.shard, before.schema, key, files, inline, rows, before.upto)
 
     def _append(self, part: InlineSlice) -> None:
         schema = self._view.schema

@@ -332,6 +332,7 @@ class ShardState:
             view = grown_view(before.view, self.tail[first:end])
         if view is None:
             view = self._view(as_of, None, schema)
+        view = replace(view, upto=upto, is_whole=True)
         shown.insert(place, _Shown(upto, view))
         if len(shown) > SHOWN_MAX:
             del shown[0]

@@ -19,9 +19,9 @@ collections mean is said by those who own them: `txns.py` (commits, marks, cuts)
 catalog and oracle.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias, runtime_checkable
 
 from storage.errors import NewerFormat
 from storage.types import Epoch
@@ -64,6 +64,9 @@ class Require:
 
 
 Write: TypeAlias = Put | Delete
+
+Ended: TypeAlias = Callable[[Exception | None], None]
+"""Told on the loop how something has ended: what it has raised, if anything."""
 
 
 class Stash(Protocol):
@@ -116,4 +119,15 @@ class Stash(Protocol):
 
     async def close(self) -> None:
         """Let go of files and locks; transactions handed over before are finished first."""
+        ...
+
+
+@runtime_checkable
+class PromptStash(Protocol):
+    """A stash that takes a transaction over at once, so that nobody needs a task to wait for it."""
+
+    def hand_over(
+        self, epoch: Epoch, writes: Sequence[Write], requires: Sequence[Require], ended: Ended
+    ) -> None:
+        """As `transact`. `ended` is told once, later than this call, what `transact` raises."""
         ...

@@ -26,7 +26,7 @@ from typing import Generic, TypeVar
 from storage.directory_lock import DirectoryLock
 from storage.errors import Determinate, Fatal, StorageError
 from storage.sqlite_file import StashFile, open_stash_file
-from storage.stash import Require, Write
+from storage.stash import Ended, Require, Write
 from storage.threads import run_with_catchable_errors
 from storage.types import Epoch
 
@@ -99,6 +99,30 @@ class SqliteStash:
     ) -> None:
         """Check the epoch and the requirements, then write all, durably (S1, S2)."""
         await self._use(lambda file: file.transact(epoch, writes, requires))
+
+    def hand_over(
+        self, epoch: Epoch, writes: Sequence[Write], requires: Sequence[Require], ended: Ended
+    ) -> None:
+        """See PromptStash."""
+        loop = asyncio.get_running_loop()
+        if self._closed:
+            loop.call_soon(ended, Determinate("the stash is closed"))
+            return
+
+        def work() -> None:
+            self._guarded(lambda file: file.transact(epoch, writes, requires))
+
+        def job() -> None:
+            failure: Exception | None = None
+            try:
+                run_with_catchable_errors(work)
+            except Exception as error:
+                failure = error
+            # A closed loop refuses: it has nobody left who waits (L2).
+            with suppress(RuntimeError):
+                loop.call_soon_threadsafe(ended, failure)
+
+        self._jobs.put(job)
 
     async def read_format(self) -> int:
         """The format that the stash has."""

@@ -48,7 +48,7 @@ from typing import Final, TypeAlias
 from storage.batch import WriteBatch
 from storage.codec import decode_batch, encode_batch
 from storage.commit import Commit
-from storage.errors import Corrupt, Determinate, Fenced, RequireFailed
+from storage.errors import Corrupt, Determinate, Fenced, RequireFailed, StorageError
 from storage.former_commits import BATCHES, TOKENS, former_records
 from storage.outstanding import (
     COMMITS,
@@ -62,7 +62,7 @@ from storage.outstanding import (
     plan_removals,
     put_commit,
 )
-from storage.stash import Delete, Put, Require, Stash, Write
+from storage.stash import Delete, Ended, PromptStash, Put, Require, Stash, Write
 from storage.types import FIRST_TIMESTAMP, Epoch, ShardId, Timestamp, Token
 
 MARKS: Final = "txns"
@@ -113,6 +113,7 @@ class TxnsShard:
         self, stash: Stash, epoch: Epoch, *, run_blocking: RunBlocking | None = None
     ) -> None:
         self._stash = stash
+        self._prompt = stash if isinstance(stash, PromptStash) else None
         self._run_blocking = run_blocking
         self._epoch = epoch
         # What the stash holds; `_upper` may be further, by a commit or a cut (T2).
@@ -197,13 +198,41 @@ class TxnsShard:
         writes = self._plan_writes(commit, encoded)
         try:
             await self._stash.transact(self._epoch, writes, requires=[self._require_mark()])
-        except RequireFailed as error:
-            self._unknown = None
-            raise _deposed() from error
-        except (Determinate, Fenced):
-            self._unknown = None
-            raise
+        except StorageError as error:
+            raise self._failed(error) from error.__cause__
         self._happened(commit, sizes)
+
+    def hand_over(self, commit: Commit, ended: Ended) -> bool:
+        """As `commit_at`, without a task: `ended` is told what that would raise. False: nothing has
+        happened, and it has to be called, as somebody must wait for more than the stash.
+        """
+        stash = self._prompt
+        if stash is None or commit.ts < self._upper or self._is_large(commit):
+            return False
+        self._check(commit)
+        encoded = _encode(commit)
+        sizes = {shard: len(value) for shard, value in encoded.items()}
+        self._unknown = commit, sizes
+
+        def transacted(error: Exception | None) -> None:
+            if error is None:
+                self._happened(commit, sizes)
+            ended(self._failed(error) if isinstance(error, StorageError) else error)
+
+        writes = self._plan_writes(commit, encoded)
+        stash.hand_over(self._epoch, writes, (self._require_mark(),), transacted)
+        return True
+
+    def _failed(self, error: StorageError) -> StorageError:
+        """What has become of the commit under way."""
+        if isinstance(error, RequireFailed):
+            self._unknown = None
+            deposed = _deposed()
+            deposed.__cause__ = error
+            return deposed
+        if isinstance(error, Determinate | Fenced):
+            self._unknown = None
+        return error
 
     async def find(self, token: Token) -> Timestamp | None:
         """The timestamp of the commit with this token, or None if it did not happen (T4).
@@ -331,14 +360,13 @@ class TxnsShard:
 
     async def _encoded(self, commit: Commit) -> Encoded:
         """The batches as bytes; large ones are encoded off the loop, if there is another place."""
+        if self._run_blocking is None or not self._is_large(commit):
+            return _encode(commit)
+        return await self._run_blocking(lambda: _encode(commit))
 
-        def work() -> Encoded:
-            return {shard: encode_batch(batch) for shard, batch in commit.batches.items()}
-
-        size = sum(batch.nbytes for batch in commit.batches.values())
-        if self._run_blocking is None or size <= ENCODED_AT_ONCE_BYTES_MAX:
-            return work()
-        return await self._run_blocking(work)
+    def _is_large(self, commit: Commit) -> bool:
+        size = sum([batch.nbytes for batch in commit.batches.values()])
+        return size > ENCODED_AT_ONCE_BYTES_MAX
 
     def _plan_writes(self, commit: Commit, encoded: Encoded) -> Sequence[Write]:
         """The writes of a commit: usually one."""
@@ -398,6 +426,10 @@ class TxnsShard:
 
     def _require_mark(self) -> Require:
         return Require(MARKS, UPPER, None if self._mark is None else _TIMESTAMP.pack(self._mark))
+
+
+def _encode(commit: Commit) -> Encoded:
+    return {shard: encode_batch(batch) for shard, batch in commit.batches.items()}
 
 
 def _deposed() -> Fenced:

@@ -9,9 +9,12 @@ INVARIANTS
   Z1  a row counts only if it is live in the given view; the index itself only names candidates.
   Z2  memory is bounded by TAIL_ROWS_MAX, and by CACHED_BYTES_MAX for columns of files. Filters of
       files (`bloom_filters.py`) are small and stay when the columns are evicted.
+  Z3  a look-up passes the slices that no whole view has shown that was looked at, and is not newer.
+      Such a view showed all that later ones show of its commits: what is deleted does not return.
 """
 
 import threading
+from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,6 +25,7 @@ from pyroaring import BitMap64
 
 from compute.access.bloom_filters import FEW_KEYS_MAX, BloomFilterCache, build_bloom_filter
 from compute.access.computed_keys import ComputedKey, key_ordinals
+from compute.access.file_bounds import FileBounds
 from compute.access.key_predicates import KeyValues, NewKeys, SingleKey, columns_of_key
 from compute.access.row_keys import RowKey, row_keys
 from compute.access.sorted_keys import SortedKeys
@@ -60,8 +64,8 @@ WARM_KEYS_MAX: Final = 20
 """Keys that are looked up on the loop, if their files are in memory. Larger: longer stalls."""
 
 UNFILTERED_FILES_MAX: Final = 3
-"""Files that are searched without asking their filters first, if their key columns are in memory
-and sorted. Larger: more to search than hashing a key would cost."""
+"""Files in which several keys are searched without asking their filters first, if their key columns
+are in memory and sorted. Larger: more to search than hashing the keys would cost."""
 
 SMALL_ROWS_MAX: Final = 1_000
 """Rows of a commit whose keys go into the dictionary."""
@@ -72,6 +76,10 @@ CACHED_BYTES_MAX: Final = 192 << 20
 TAIL_ROWS_MAX: Final = 500_000
 """Rows in all dictionaries together; the least recently used dictionary is evicted first."""
 
+
+SEEN_COMMITS_MAX: Final = 256
+"""Looked-at commits that are kept of a dictionary. Larger: a reader whose timestamp is older than
+all of them pays less often for a look at every slice."""
 
 _NEVER: Final = Timestamp(0)
 
@@ -85,32 +93,44 @@ class _Tail:
     )
     known: set[Source] = field(default_factory=set[Source])
     count: int = 0
-    newest: Timestamp = _NEVER
-    """All slices up to it were looked at in a view of everything that is committed."""
+    seen: list[Timestamp] = field(default_factory=list[Timestamp])
+    """Whole views up to these commits were looked at; they ascend (Z3)."""
     large: list[Source] = field(default_factory=list[Source])
-    """Those of them that are not in the dictionary."""
+    """Slices that are not in the dictionary."""
 
+    @property
+    def slices(self) -> int:
+        """How many it knows of."""
+        return len(self.known) + len(self.large)
 
-def _unknown_of_newest(view: ShardView, tail: _Tail) -> list[InlineSlice]:
-    """The same as `_unknown`, of a view of everything that is committed, without a look at each
-    slice: what such a view has left out is gone for good.
-    """
-    large = [view.inline_slice(source) for source in tail.large]
-    new: list[InlineSlice] = []
-    for part in reversed(view.inline):
-        if inline_ts(part.source) <= tail.newest:
-            break
-        if part.source not in tail.known:
+    def add_seen(self, view: ShardView) -> None:
+        """All slices of a view were looked at."""
+        if view.upto is None or not view.is_whole:
+            return
+        place = bisect_right(self.seen, view.upto)
+        if place == 0 or self.seen[place - 1] != view.upto:
+            self.seen.insert(place, view.upto)
+            if len(self.seen) > SEEN_COMMITS_MAX:
+                del self.seen[0]
+
+    def seen_before(self, view: ShardView) -> Timestamp:
+        """The newest commit up to which everything was looked at that the view shows."""
+        place = 0 if view.upto is None else bisect_right(self.seen, view.upto)
+        return self.seen[place - 1] if place else _NEVER
+
+    def unknown(self, view: ShardView) -> list[InlineSlice]:
+        """The slices of a view that are not in the dictionary (Z3)."""
+        before = self.seen_before(view)
+        new: list[InlineSlice] = []
+        for part in reversed(view.inline):
+            if part.source != OWN:
+                if inline_ts(part.source) <= before:
+                    break
+                if part.source in self.known or part.source in self.large:
+                    continue
             new.append(part)
-    return [*(part for part in large if part is not None), *reversed(new)]
-
-
-def _unknown(view: ShardView, tail: _Tail) -> list[InlineSlice]:
-    """The slices of a view that are not in the dictionary. They need not be the last ones: a slice
-    may have been hidden, or deleted by a transaction, in all views that were looked at.
-    """
-    known = tail.known
-    return [part for part in view.inline if part.source not in known]
+        large = [view.inline_slice(source) for source in self.large]
+        return [*(part for part in large if part is not None), *reversed(new)]
 
 
 class KeyIndex:
@@ -134,6 +154,7 @@ class KeyIndex:
         self._tails: OrderedDict[tuple[ShardId, tuple[str, ...]], _Tail] = OrderedDict()
         self._columns: OrderedDict[_ColumnsOfFile, SortedKeys] = OrderedDict()
         self._filters = BloomFilterCache()
+        self._bounds = FileBounds()
         self._bytes = 0
         self._tail_rows = 0
         # Threads that look up keys of several statements change both maps.
@@ -164,7 +185,7 @@ class KeyIndex:
         )
 
     def _filtered(
-        self, shard: ShardId, parts: Sequence[FileSlice], keys: NewKeys | SingleKey
+        self, shard: ShardId, parts: Sequence[FileSlice], keys: NewKeys
     ) -> Sequence[FileSlice]:
         """The files that may hold a key by their Bloom filters."""
         if len(parts) <= UNFILTERED_FILES_MAX:
@@ -172,11 +193,13 @@ class KeyIndex:
             known = [self._columns.get(place) for place in places]
             if all(columns is not None and columns.is_ordered for columns in known):
                 return parts
-        return [part for part in parts if not self._lacks(shard, part.file, keys)]
+        return [
+            part for part in parts if not self._lacks(_place(shard, part.file.name, keys), keys)
+        ]
 
-    def _lacks(self, shard: ShardId, file: DataFile, keys: NewKeys | SingleKey) -> bool:
+    def _lacks(self, place: _ColumnsOfFile, keys: NewKeys | SingleKey) -> bool:
         """Whether the Bloom filter of a file excludes all of the keys."""
-        known = self._filters.get(_place(shard, file.name, keys))
+        known = self._filters.get(place)
         if known is None or keys.hashes is None:
             return False
         return not known.may_have(keys.hashes)
@@ -186,7 +209,8 @@ class KeyIndex:
     ) -> KeyValues | None:
         """One of the keys that a live row of these files has. Blocks."""
         for part in parts:
-            if keys.count > FEW_KEYS_MAX and self._lacks(shard, part.file, keys):
+            place = _place(shard, part.file.name, keys)
+            if keys.count > FEW_KEYS_MAX and self._lacks(place, keys):
                 continue
             rows = self._file_columns(shard, part.file, keys)
             live = _Live(part.file.name, part.row_limit, part.deleted, going)
@@ -250,16 +274,14 @@ class KeyIndex:
         *,
         may_read: bool,
         at_most: int | None = None,
-        is_newest: bool = False,
         is_unique: bool = False,
     ) -> list[RowIdentity] | None:
         """The live rows that have a key, found by sorted key columns. Without `may_read` the answer
         is None if a file would have to be read or many rows compared; with it, the call may block.
         Raises TooManyRows if a file or slice has more than `at_most` such rows, live or not.
-        `is_newest`: the view shows everything that is committed, and nothing else. `is_unique`: no
-        two live rows of any view have the key, so one is enough.
+        `is_unique`: no two live rows of any view have the key, so one is enough.
         """
-        tail, others = self._tail(view, key, is_newest=is_newest)
+        tail, others = self._tail(view, key)
         found: list[RowIdentity] = []
         versions: Sequence[RowIdentity] = tail.rows.get(key.values, ())
         # A row that changes often has left many versions: the newest one of the view is near.
@@ -275,19 +297,23 @@ class KeyIndex:
                 return None
             rows = columns.having(key, at_most)
             found += [(part.source, row) for row in rows if row not in part.deleted]
-        for file in self._files_with(view, key):
-            columns = self._columns.get(_place(view.shard, file.file.name, key))
+        for file in view.files:
+            place = _place(view.shard, file.file.name, key)
+            if not self._bounds.may_hold(place, file.file, key):
+                continue
+            columns = self._columns.get(place)
+            # The filter may be there though the columns were evicted (Z2).
+            if (columns is None or not columns.is_quick) and self._lacks(place, key):
+                continue
             if columns is None and may_read:
                 columns = self._file_columns(view.shard, file.file, key)
-            elif columns is None and self._lacks(view.shard, file.file, key):
-                continue  # its columns were evicted, its filter was not (Z2)
             if columns is None or not (may_read or columns.is_ordered):
                 return None
-            found += [
-                (file.file.name, row)
-                for row in columns.having(key, at_most)
-                if row < file.row_limit and row not in file.deleted
-            ]
+            for row in columns.having(key, at_most):
+                if row < file.row_limit and row not in file.deleted:
+                    found.append((file.file.name, row))
+                    if is_unique:
+                        return found
         return found
 
     def _inline_columns(
@@ -307,29 +333,25 @@ class KeyIndex:
             return None
         return columns
 
-    def _files_with(self, view: ShardView, key: SingleKey) -> Sequence[FileSlice]:
-        parts = [part for part in view.files if key.may_be_in(part.file)]
-        return parts if len(parts) < 2 else self._filtered(view.shard, parts, key)
-
     def _tail(
-        self, view: ShardView, keys: NewKeys | SingleKey, *, is_newest: bool = False
+        self, view: ShardView, keys: NewKeys | SingleKey
     ) -> tuple[_Tail, Sequence[InlineSlice]]:
         """The dictionary, and the slices of the view that are not in it."""
         with self._lock:
-            return self._grown_tail(view, keys, is_newest=is_newest)
+            return self._grown_tail(view, keys)
 
     def _grown_tail(
-        self, view: ShardView, keys: NewKeys | SingleKey, *, is_newest: bool
+        self, view: ShardView, keys: NewKeys | SingleKey
     ) -> tuple[_Tail, Sequence[InlineSlice]]:
         place = (view.shard, keys.fields)
         tail = self._tails.get(place)
-        if tail is None or len(tail.known) > 2 * len(view.inline) + SMALL_ROWS_MAX:
+        if tail is None or tail.slices > 2 * len(view.inline) + SMALL_ROWS_MAX:
             self._forget(place)
             tail = self._tails[place] = _Tail()
         self._tails.move_to_end(place)
         before = tail.count
         others: list[InlineSlice] = []
-        for part in _unknown_of_newest(view, tail) if is_newest else _unknown(view, tail):
+        for part in tail.unknown(view):
             if part.source != OWN and part.rows.num_rows <= SMALL_ROWS_MAX:
                 for row, values in enumerate(_keys(columns_of_key(keys.key, part.rows))):
                     tail.rows.setdefault(values, []).append((part.source, row))
@@ -337,10 +359,9 @@ class KeyIndex:
                 tail.count += part.rows.num_rows
                 continue
             others.append(part)
-            if is_newest and part.source not in tail.large:
+            if part.source != OWN and part.source not in tail.large:
                 tail.large.append(part.source)
-        if is_newest and view.inline:
-            tail.newest = inline_ts(view.inline[-1].source)
+        tail.add_seen(view)
         self._tail_rows += tail.count - before
         while self._tail_rows > TAIL_ROWS_MAX and len(self._tails) > 1:
             self._forget(next(iter(self._tails)))

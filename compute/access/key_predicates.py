@@ -16,7 +16,7 @@ from typing import Any, Final, TypeAlias, cast
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from compute.access.bloom_filters import Hashes, row_hashes
+from compute.access.bloom_filters import Hashes, hash_of_row, row_hashes
 from compute.access.computed_keys import ComputedKey, key_ordinals
 from compute.arrow import arrow_type
 from compute.reference.arrow import to_array
@@ -105,21 +105,24 @@ class SingleKey:
     and none of its values is NULL.
     """
 
-    __slots__ = ("_arrays", "_hashes", "_id", "fields", "key", "table", "values")
+    __slots__ = ("_arrays", "_hashes", "_id", "fields", "key", "table", "types", "values")
 
     def __init__(self, table: Table, key: Key, values: KeyValues) -> None:
         self.table = table
         self.key = key
         self.values = values
         self.fields = key_field_names(table, key)
+        self.types = tuple([arrow_type(table.columns[at].type) for at in key.columns])
+        """The Arrow types of the key's columns."""
         self._arrays: Sequence[Any] | None = None
-        self._hashes: Hashes | None = None
+        self._hashes: Hashes | Sequence[int] | None = None
         self._id = -1
 
     def having(self, values: KeyValues) -> "SingleKey":
         """The same columns with other values."""
         one = SingleKey.__new__(SingleKey)
-        one.table, one.key, one.values, one.fields = self.table, self.key, values, self.fields
+        one.table, one.key, one.values = self.table, self.key, values
+        one.fields, one.types = self.fields, self.types
         one._arrays = one._hashes = None
         one._id = self.columns_id
         return one
@@ -146,20 +149,12 @@ class SingleKey:
         return self._arrays
 
     @property
-    def types(self) -> tuple[pa.DataType, ...]:
-        """The Arrow types of the key's columns."""
-        return tuple([arrow_type(self.table.columns[at].type) for at in self.key.columns])
-
-    @property
-    def hashes(self) -> Hashes | None:
+    def hashes(self) -> Hashes | Sequence[int] | None:
         """The hash of the key, if its types have hashes (`bloom_filters.py`)."""
         if self._hashes is None:
-            self._hashes = row_hashes(self.arrays)
+            one = hash_of_row(self.values, self.types)
+            self._hashes = row_hashes(self.arrays) if one is None else (one,)
         return self._hashes
-
-    def may_be_in(self, file: DataFile) -> bool:
-        """Whether a file may hold the key, by its statistics."""
-        return _may_hold(self.table, self.key, (self.values,), file)
 
 
 class NewKeys:

@@ -95,12 +95,8 @@ class PointRead:
         parameters: Sequence[Value],
         *,
         may_read: bool,
-        is_newest: bool = False,
     ) -> list[Row] | NotAnsweredReason:
-        """The rows of the scan that have the values, in the order of the view. Thread-safe.
-
-        `is_newest`: the view shows everything that is committed, and nothing else.
-        """
+        """The rows of the scan that have the values, in the order of the view. Thread-safe."""
         if not self._unique and row_count_bound(view) > INDEXED_ROWS_MAX:
             return NotAnsweredReason.ENGINE
         values = [point_value(expr, parameters) for expr in self._wanted]
@@ -114,7 +110,6 @@ class PointRead:
                 key,
                 may_read=may_read,
                 at_most=at_most,
-                is_newest=is_newest,
                 is_unique=self._unique and not self._key.deferrable,
             )
         except NoSuchKeyError:

@@ -37,19 +37,18 @@ class RowsInMemory:
             for at, column in enumerate(table.columns)
         ]
         every = tuple(range(len(columns)))
+        self._pattern: SingleKey | None = None
         self._scan = Scan(RelationId(table.shard), table.name, tuple(columns), every)
 
     def find(
-        self, view: ShardView, key: Key, values: tuple[Hashable, ...], *, is_newest: bool
+        self, view: ShardView, key: Key, values: tuple[Hashable, ...]
     ) -> tuple[RowIdentity, Row] | None:
-        """The row that has the key. `is_newest`: the view shows everything that is committed, and
-        nothing else. Raises NotInMemoryError.
-        """
-        wanted = SingleKey(self._table, key, values)
+        """The row that has the key. Raises NotInMemoryError."""
+        if self._pattern is None or self._pattern.key is not key:
+            self._pattern = SingleKey(self._table, key, values)
+        wanted = self._pattern.having(values)
         try:
-            places = self._index.places(
-                view, wanted, may_read=False, is_newest=is_newest, is_unique=True
-            )
+            places = self._index.places(view, wanted, may_read=False, is_unique=True)
         except NoSuchKeyError:
             return None
         if places is None or len(places) > 1:

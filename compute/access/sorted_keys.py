@@ -22,7 +22,7 @@ TEXTS_MAX: Final = 1_000
 """Texts that are searched one by one, in Python; for more, all rows are compared."""
 
 ROWS_MIN: Final = 1_000
-"""Files with fewer rows are compared whole."""
+"""Files with fewer rows are compared whole, if their keys are no single numbers."""
 
 
 class TooManyRows(Exception):
@@ -36,9 +36,13 @@ class SortedKeys:
         self.rows = rows
         self._column = 0
         self._sorted: _Numbers | _Texts | None = None
-        if rows.num_rows >= ROWS_MIN and not once:
+        if once:
+            return
+        if rows.num_rows >= ROWS_MIN:
             self._column = _most_telling(rows)
             self._sorted = _ordered(rows.column(self._column))
+        elif rows.num_columns == 1 and has_numeric_order(rows.schema.types[0]):
+            self._sorted = _ordered(rows.column(0))
 
     @property
     def nbytes(self) -> int:
@@ -49,6 +53,11 @@ class SortedKeys:
     def is_ordered(self) -> bool:
         """Whether a few keys are found without comparing many rows."""
         return self._sorted is not None or self.rows.num_rows < ROWS_MIN
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether finding a key costs less than hashing it."""
+        return isinstance(self._sorted, _Numbers)
 
     def having(self, key: SingleKey, at_most: int | None = None) -> list[int]:
         """The rows that have this key (O1). Raises TooManyRows for more than `at_most`, perhaps
@@ -114,8 +123,11 @@ class _Numbers:
 
     def find_one(self, wanted: Any, at_most: int | None = None) -> list[int]:
         """The rows that have this value. Raises TooManyRows."""
-        low = bisect_left(self._numbers, wanted)
-        high = bisect_right(self._numbers, wanted, low)
+        numbers = self._numbers
+        low = bisect_left(numbers, wanted)
+        if low == len(numbers) or numbers[low] != wanted:
+            return []
+        high = bisect_right(numbers, wanted, low)
         return _rows([low], [high], self._order, at_most)
 
     def find(self, wanted: Sequence[Any], at_most: int | None = None) -> list[int]:
@@ -160,10 +172,19 @@ def _rows(
 ) -> list[int]:
     if at_most is not None and sum(highs) - sum(lows) > at_most:
         raise TooManyRows
+    if len(lows) == 1 and highs[0] == lows[0] + 1:
+        return [lows[0] if order is None else int(order[lows[0]])]
     found: list[int] = []
     for low, high in zip(lows, highs, strict=True):
         found += range(low, high) if order is None else order[low:high].tolist()
     return sorted(found)
+
+
+def has_numeric_order(type_: pa.DataType) -> bool:
+    """Whether values of a type are sorted as integers."""
+    return bool(
+        pa.types.is_integer(type_) or pa.types.is_date32(type_) or pa.types.is_timestamp(type_)
+    )
 
 
 def _ordered(column: "pa.ChunkedArray[Any]") -> _Numbers | _Texts | None:
@@ -171,9 +192,7 @@ def _ordered(column: "pa.ChunkedArray[Any]") -> _Numbers | _Texts | None:
     if pa.types.is_string(type_):
         order = pc.sort_indices(column).to_numpy().astype(np.int64)
         return _Texts(column.combine_chunks(), order[: len(column) - column.null_count])
-    if not (
-        pa.types.is_integer(type_) or pa.types.is_date32(type_) or pa.types.is_timestamp(type_)
-    ):
+    if not has_numeric_order(type_):
         return None
     # NULLs have no place in the order: no key that is looked up has one.
     there = np.flatnonzero(column.is_valid().to_numpy()) if column.null_count else None

@@ -421,6 +421,10 @@ class VersionedCatalog:
         first = bisect.bisect_right(self._steps, ts, key=_step_ts)
         return [(step.ts, step.changes) for step in self._steps[first:]]
 
+    def made_after(self, ts: Timestamp) -> Iterable[CatalogChange]:
+        """These changes one by one."""
+        return (change for _, changes in self.changes_after(ts) for change in changes)
+
     def put(self, ts: Timestamp, catalog: Catalog, changes: Iterable[CatalogChange]) -> None:
         """The newest version, true from `ts` on, and what made it of the one before."""
         self._remember(self._steps[-1].ts, self._current)

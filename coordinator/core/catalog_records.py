@@ -4,9 +4,9 @@ Every later version reads them: fields are only ever added.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from decimal import Decimal
-from typing import TypeAlias, cast
+from typing import Final, TypeAlias, cast
 
 from coordinator.core.messages.catalog_changes import (
     AttachView,
@@ -149,14 +149,15 @@ def decode_change(record: Mapping[str, Json]) -> CatalogChange:
 
 
 def _encode_table(table: Table) -> dict[str, Json]:
-    return {
+    record: dict[str, Json] = {
         "oid": table.oid,
         "schema": table.schema,
         "name": table.name,
         "shard": table.shard,
         "version": table.version,
         "columns": [_encode_column(column) for column in table.columns],
-        "timeline": table.timeline,
+    }
+    further: dict[str, Json] = {
         "history_us": table.history_us,
         "keys": [_encode_key(key) for key in table.keys],
         "checks": [asdict(check) for check in table.checks],
@@ -168,9 +169,17 @@ def _encode_table(table: Table) -> dict[str, Json]:
         "unlogged": table.unlogged,
         "unique_indexes": table.unique_indexes,
         "query": None if table.query is None else asdict(table.query),
-        **({} if table.feed is None else {"feed": asdict(table.feed)}),
-        **({"change_feed": True} if table.change_feed else {}),
+        "feed": None if table.feed is None else asdict(table.feed),
+        "change_feed": table.change_feed,
     }
+    if table.timeline != SYSTEM_TIMELINE.name:
+        record["timeline"] = table.timeline
+    return record | _said(further)
+
+
+def _said(fields: Mapping[str, Json]) -> dict[str, Json]:
+    """Those that differ from their defaults, which are empty: a start reads all of them."""
+    return {name: value for name, value in fields.items() if value}
 
 
 def _encode_key(key: Key) -> dict[str, Json]:
@@ -318,12 +327,14 @@ def _decode_hold(record: Mapping[str, Json]) -> ReadHold:
 
 def _encode_column(column: Column) -> dict[str, Json]:
     type_ = column.type
-    return {
+    record: dict[str, Json] = {
         "name": column.name,
         "type": [type_.name, type_.typmod, type_.precision, type_.scale, type_.trim],
         "not_null": column.not_null,
         "has_default": column.has_default,
         "default": _encode_value(column.default),
+    }
+    further: dict[str, Json] = {
         "expression": column.expression,
         "number": column.number,
         "stored": column.stored,
@@ -337,18 +348,28 @@ def _encode_column(column: Column) -> dict[str, Json]:
         "invariant": column.invariant,
         "default_text": column.default_text,
     }
+    return record | _said(further)
+
+
+_PLAIN_FIELDS: Final = 5
+"""Of a column about which nothing more is said; most are such."""
 
 
 def _decode_column(record: Mapping[str, Json]) -> Column:
     name, typmod, precision, scale, trim = cast(
         "tuple[str, int, int | None, int | None, bool]", record["type"]
     )
-    return Column(
+    column = Column(
         name=_text(record["name"]),
         type=SqlType(name, typmod, precision, scale, trim),
         not_null=bool(record["not_null"]),
         has_default=bool(record["has_default"]),
         default=_decode_value(record["default"]),
+    )
+    if len(record) == _PLAIN_FIELDS:
+        return column
+    return replace(
+        column,
         expression=_optional_text(record.get("expression")),
         number=_integer(record.get("number", 0)),
         stored=_text(record.get("stored", "")),

@@ -27,6 +27,7 @@ from coordinator.core.effects import (
 from coordinator.core.group_commit import GatheredMembers, Group
 from coordinator.core.group_members import (
     GroupMember,
+    PendingAttach,
     PendingChange,
     PendingCommit,
     PendingInsert,
@@ -51,6 +52,7 @@ from coordinator.core.state import CoreState, refuse
 from coordinator.core.transaction_buffers import orphaned_staged_files
 from coordinator.core.transactions import Transaction
 from coordinator.core.validation import concurrent_update_refusal
+from coordinator.core.views.deltas import AttachComputed
 from coordinator.core.views.lane_steps import maintain_views, release_group
 from sql.catalog.catalog import SYSTEM_TIMELINE, Table
 from storage.batch import WriteBatch
@@ -99,6 +101,15 @@ def write_alone(core: CoreState, message: InsertRows | ChangeByKey, now: Timesta
     return start_group(core, now)
 
 
+def attach_computed(core: CoreState, message: AttachComputed, now: Timestamp) -> list[Effect]:
+    """Queue a view that is behind for a unit of its lane."""
+    if len(core.groups) >= core.settings.queue_max:
+        return [_too_many(message.request)]
+    ticket = core.leases.ticket()
+    core.groups.enqueue(PendingAttach(message.request, message.oid, message.rows, ticket))
+    return start_group(core, now)
+
+
 def _too_many(request: RequestId) -> Effect:
     return refuse(request, "53000", "too many transactions wait to commit")
 
@@ -113,7 +124,12 @@ def start_group(core: CoreState, now: Timestamp) -> list[Effect]:
     if core.groups.in_flight is not None or not len(core.groups):
         return []
     gathered = core.groups.gather(
-        core.catalog.current, core.shards, core.leases, core.locks, core.schema_of
+        core.catalog.current,
+        core.shards,
+        core.leases,
+        core.locks,
+        core.schema_of,
+        core.catalog.made_after,
     )
     effects: list[Effect] = []
     if gathered.members:

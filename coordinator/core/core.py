@@ -112,7 +112,13 @@ from coordinator.core.timestamps import InputSince, determine
 from coordinator.core.transaction_buffers import change_buffers
 from coordinator.core.transactions import Transaction
 from coordinator.core.validation import ValidationCounts
-from coordinator.core.views.deltas import PutViewProgram, ViewCounts, ViewsMaintained
+from coordinator.core.views.deltas import (
+    AttachComputed,
+    ComputedRows,
+    PutViewProgram,
+    ViewCounts,
+    ViewsMaintained,
+)
 from coordinator.core.views.left_views import LeftView, left_view
 from sql.catalog.catalog import Catalog, Table, Timeline
 from storage.batch import ShardView
@@ -243,9 +249,9 @@ class Core:
         """See `scans.py`; changes nothing."""
         return reading.newest_view(self._state, table)
 
-    def left_view(self, oid: int) -> LeftView | None:
+    def left_view(self, oid: int, computed: ComputedRows | None = None) -> LeftView | None:
         """See `views/left_views.py`; changes nothing."""
-        return left_view(self._state, oid)
+        return left_view(self._state, oid, computed)
 
     @property
     def timeline(self) -> Timeline:
@@ -309,7 +315,7 @@ class Core:
                 return self._ceiling_answered(message, now)
             case CutFlushed():
                 return cuts.cut_flushed(self._state, message, now)
-            case ViewsMaintained() | PutViewProgram():
+            case ViewsMaintained() | PutViewProgram() | AttachComputed():
                 return self._views_followed(message, now)
             case SourceCompletion() | UpstreamReleased() | SourceRequest():
                 return step_sources(self._state, message, now) + self._advance(now)
@@ -330,8 +336,10 @@ class Core:
         return subscribers_tick(self._state, now) + self._advance(now)
 
     def _views_followed(
-        self, message: ViewsMaintained | PutViewProgram, now: Timestamp
+        self, message: ViewsMaintained | PutViewProgram | AttachComputed, now: Timestamp
     ) -> list[Effect]:
+        if isinstance(message, AttachComputed):
+            return commits.attach_computed(self._state, message, now)
         lanes = self._state.groups.lanes
         if isinstance(message, PutViewProgram):
             lanes.put_program(message)

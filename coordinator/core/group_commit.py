@@ -25,7 +25,8 @@ INVARIANTS
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 import pyarrow as pa
 
@@ -40,6 +41,7 @@ from coordinator.core.gathering import (
 )
 from coordinator.core.group_members import (
     GroupMember,
+    PendingAttach,
     PendingChange,
     PendingCommit,
     PendingInsert,
@@ -69,6 +71,7 @@ from coordinator.core.validation import (
     WritesAhead,
     concurrent_update_refusal,
 )
+from coordinator.core.views.attaching import AttachableViews, ChangesAfter
 from coordinator.core.views.lane_gathering import EARLIER_FIRST, AdmissionRules, LaneGathering
 from coordinator.core.views.lanes import Lanes, LaneUnit
 from sql.catalog.catalog import Catalog, Table
@@ -78,6 +81,10 @@ from storage.commit import Commit
 from storage.shard import ShardState
 from storage.stash import Write
 from storage.types import ShardId, Timestamp, Token
+
+
+def _nothing_changed(_after: Timestamp) -> Sequence[CatalogChange]:
+    return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +108,10 @@ class Group:
     """Those of the members that are batches of sources."""
     units: tuple[LaneUnit, ...] = ()
     """Of lanes, whose members are among those of the group."""
+    _modes: dict[int, Sequence[LockMode]] = field(
+        default_factory=dict[int, Sequence[LockMode]], init=False, compare=False, repr=False
+    )
+    """What `table_modes` has answered: each block that begins to write asks for its table."""
 
     def tables(self) -> frozenset[int]:
         """The oids of the tables that the group writes rows to."""
@@ -108,6 +119,12 @@ class Group:
 
     def table_modes(self, oid: int) -> Sequence[LockMode]:
         """The modes in which the group holds a table while it is in flight."""
+        known = self._modes.get(oid)
+        if known is None:
+            known = self._modes[oid] = self._held_modes(oid)
+        return known
+
+    def _held_modes(self, oid: int) -> Sequence[LockMode]:
         altered = changed_tables(self.changes).get(oid)
         modes = [] if altered is None else [altered]
         if any(oid in member.truncated() for member in self.members):
@@ -193,6 +210,7 @@ class GroupCommit:
         leases: WriteLeases,
         locks: LockTable,
         schema_of: Callable[[Table], pa.Schema],
+        changes_after: ChangesAfter = _nothing_changed,
     ) -> "GatheredMembers":
         """Take members off the queue (G2); who waits for a lease stays, in order. Who would change
         what another session has locked leaves it, to wait like any other.
@@ -202,7 +220,8 @@ class GroupCommit:
         short = ShortWritesOfGroup(shards, schema_of, locks, recent.ahead)
         group = Gathering(catalog, [], [], [], [], {}, [], recent, short)
         # Nobody pays for lanes where there are none.
-        lanes = None if self.lanes.is_idle else self._lanes_of(group, catalog, locks)
+        lanes_of = partial(self._lanes_of, group, catalog, locks, changes_after)
+        lanes = None if self.lanes.is_idle else lanes_of()
         while self._queue and group.has_room(self._group_max, self._bytes_max):
             pending = self._queue.popleft()
             if pending.owner in group.waiting_sessions or leases.blocks(
@@ -217,8 +236,8 @@ class GroupCommit:
             if blocked is not None:
                 group.block(pending, blocked)
                 continue
-            if lanes is None and group.catalog.exact_views:
-                lanes = self._lanes_of(group, catalog, locks)
+            if lanes is None and (group.catalog.exact_views or isinstance(pending, PendingAttach)):
+                lanes = lanes_of()
             if lanes is None or not lanes.takes(pending):
                 self._take(group, pending, locks, again=pending.request in self._again)
         if lanes is not None:
@@ -249,7 +268,9 @@ class GroupCommit:
             () if lanes is None else tuple(lanes.formed),
         )
 
-    def _lanes_of(self, group: Gathering, base: Catalog, locks: LockTable) -> LaneGathering:
+    def _lanes_of(
+        self, group: Gathering, base: Catalog, locks: LockTable, changes_after: ChangesAfter
+    ) -> LaneGathering:
         """What lanes do in a gather; units that are ready join the group first. `base`: the catalog
         of what is committed.
         """
@@ -258,6 +279,7 @@ class GroupCommit:
             lambda taking, pending, again: self._take(taking, pending, locks, again=again),
             lambda pending: self._lost_rows(pending, locks, shards),
             (self._group_max, self._bytes_max),
+            AttachableViews(self.lanes.programs, shards, changes_after),
         )
         lanes = LaneGathering(self.lanes, group, base, rules)
         lanes.admit_ready()
@@ -275,6 +297,8 @@ class GroupCommit:
             group.nbytes += pending.nbytes
         elif isinstance(pending, PendingChange):
             admit_change(group, pending, goes_again=again)
+        elif isinstance(pending, PendingAttach):
+            group.members.append(pending)
         elif (lost := self._lost_rows(pending, locks, group.recent.shards)) is not None:
             group.refuse(pending, lost)
         else:

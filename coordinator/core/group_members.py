@@ -23,6 +23,7 @@ from coordinator.core.own_writes import deletes_of_others
 from coordinator.core.short_writes.by_key import WriteByKey
 from coordinator.core.sources.batches import PendingBatch
 from coordinator.core.transactions import Transaction
+from coordinator.core.views.deltas import ComputedRows
 from sql.catalog.objects import IndexDefinition
 from storage.shard import ShardState
 from storage.types import ShardId
@@ -186,4 +187,43 @@ class PendingChange:
         return Blocked(tag, LockMode.ROW_EXCLUSIVE)
 
 
-GroupMember: TypeAlias = PendingCommit | PendingInsert | PendingChange | PendingBatch
+@dataclass(frozen=True, slots=True)
+class PendingAttach:
+    """A view that is behind, to be attached by a unit of its lane (N9 of `views`)."""
+
+    request: RequestId
+    oid: int
+    rows: ComputedRows
+    ticket: int
+
+    @property
+    def owner(self) -> ConnectionId:
+        """No session's."""
+        return ConnectionId(-self.oid)
+
+    @property
+    def holder(self) -> TransactionId:
+        """It never holds a lease."""
+        return _NOBODY
+
+    def tables(self) -> Sequence[int]:
+        """It writes to no table: the rows of the view are its unit's."""
+        return ()
+
+    def truncated(self) -> frozenset[int]:
+        """It relies on no row."""
+        return frozenset()
+
+    def lock_in_the_way(
+        self, locks: LockTable, _shards: Mapping[ShardId, ShardState]
+    ) -> Blocked | None:
+        """A lock of a session on the view."""
+        tag = TableTag(self.oid)
+        if not len(locks) or not locks.is_against(self.owner, tag, LockMode.ROW_EXCLUSIVE):
+            return None
+        return Blocked(tag, LockMode.ROW_EXCLUSIVE)
+
+
+GroupMember: TypeAlias = (
+    PendingCommit | PendingInsert | PendingChange | PendingBatch | PendingAttach
+)

@@ -98,7 +98,7 @@ class CoreState:
             self.catalog_at,
         )
         self.subscriptions = Subscriptions(
-            self.shards, self.holds, self.oracle.read_ts, schema_of, settings
+            self.shards, self.holds, self.oracle.read_ts, schema_of, self.catalog, settings
         )
         self.sources = RunningSources(
             recovered.sources,

@@ -14,10 +14,10 @@ Part of the driver (`driver.py`), which runs these as tasks.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Final
+from typing import Final, TypeAlias
 
 from coordinator.core.completions import (
     CeilingFailed,
@@ -54,6 +54,9 @@ from storage.types import Epoch, ShardId, Timestamp, Token
 
 log = logging.getLogger("meridian.driver")
 
+_Feed: TypeAlias = Callable[[Message], None]
+_Spawn: TypeAlias = Callable[[Coroutine[object, object, Message]], None]
+
 ORACLE: Final = "oracle"
 SYSTEM: Final = SYSTEM_TIMELINE.name
 
@@ -62,6 +65,10 @@ FLUSHES_AT_ONCE: Final = 4
 
 RESOLVE_PAUSE_S: Final = 0.05
 """Between two looks for the token of a commit whose outcome is unknown."""
+
+
+async def _raised(error: Exception) -> None:
+    raise error
 
 
 def _fence_of(error: StorageError) -> Fence:
@@ -102,11 +109,31 @@ class CommitEffects:
         else:
             return CeilingPersisted(ceiling)
 
+    def begin_commit(self, commit: Commit, feed: _Feed, spawn: _Spawn) -> bool:
+        """`commit_group` without a task, if the stash can; False: nothing has happened. `feed`
+        takes news of success; what becomes of a failure, a task has to find out.
+        """
+        began = perf_counter()
+
+        def ended(error: Exception | None) -> None:
+            if error is not None:
+                spawn(self._failed_with(commit, error, began))
+                return
+            self.seconds.add(perf_counter() - began)
+            feed(GroupCommitted(commit.token))
+
+        return self.txns.hand_over(commit, ended)
+
     async def commit_group(self, commit: Commit) -> Message:
         """Ends in GroupCommitted, GroupPassed or GroupFailed."""
-        began = perf_counter()
+        return await self._fate(commit, self.txns.commit_at(commit), perf_counter())
+
+    async def _failed_with(self, commit: Commit, error: Exception, began: float) -> Message:
+        return await self._fate(commit, _raised(error), began)
+
+    async def _fate(self, commit: Commit, work: Awaitable[None], began: float) -> Message:
         try:
-            await self.txns.commit_at(commit)
+            await work
         except Fatal:
             raise
         except TimestampPassed as passed:

@@ -6,8 +6,9 @@ whether a statement may start again from scratch. When the server ends, requests
 cancelled, and the other methods do nothing.
 """
 
+import asyncio
 from collections.abc import Collection, Mapping, Sequence
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeVar
 
 import pyarrow as pa
 
@@ -23,6 +24,7 @@ from coordinator.core.messages.replies import (
     LockAnswered,
     Refused,
     RefusedReason,
+    ReplyValue,
     Snapshot,
 )
 from coordinator.core.messages.requests import Insertion
@@ -30,10 +32,10 @@ from coordinator.core.notifications.changes import NotificationChanges, TakenNot
 from coordinator.core.observation import ObservedTimeline, TimestampExplained
 from coordinator.core.predicates import ReadPredicate
 from coordinator.core.short_writes.by_key import WriteByKey
-from coordinator.core.views.deltas import ViewProgram
-from coordinator.core.views.left_views import LeftView
 from coordinator.driver.change_streams import ChangeStream
+from coordinator.driver.followed_views import FollowedViews
 from coordinator.driver.notifications import SessionNotifications
+from coordinator.driver.open_requests import OnReply
 from coordinator.driver.sequences import SequenceState
 from sql.catalog.catalog import SYSTEM_TIMELINE, Catalog, NameDependency, Table
 from sql.catalog.objects import SequenceDefinition
@@ -41,6 +43,8 @@ from sql.errors import SqlError
 from storage.batch import DataFile, ShardView, WriteBatch
 from storage.known_rows import OldRows
 from storage.types import ShardId, Timestamp
+
+R = TypeVar("R", bound=ReplyValue)
 
 
 class RequestRefused(SqlError):
@@ -78,6 +82,18 @@ class LockBlocks(Exception):
         self.tag = blocked.tag
         self.mode = blocked.mode
         self.timeline = timeline
+
+
+def reply_in_kind(value: ReplyValue | None, expected: type[R], timeline: str) -> R:
+    """The reply to a request. Raises what it says otherwise; CancelledError if there is none."""
+    if isinstance(value, expected):
+        return value
+    if value is None:
+        raise asyncio.CancelledError
+    if isinstance(value, Refused):
+        raise RequestRefused.from_reply(value)
+    assert isinstance(value, Blocked), "R4: a request is answered in kind"
+    raise LockBlocks(value, timeline)
 
 
 class Coordination(Protocol):
@@ -182,12 +198,6 @@ class Coordination(Protocol):
         """Buffer DDL into the transaction."""
         ...
 
-    def put_view_program(self, oid: int, computed_at: int, program: ViewProgram) -> None:
-        """How commits maintain a view as long as it is exact by what was computed at a timestamp
-        (`coordinator/core/views`).
-        """
-        ...
-
     def looked_up(self, txn: TransactionId, names: Collection[NameDependency]) -> None:
         """Names that the transaction rests on: if it writes, it commits only if they still mean
         the same (A6 of `coordinator/core/validation.py`).
@@ -233,10 +243,6 @@ class Coordination(Protocol):
         """Wait until all that the upstreams of these sources have committed by now is readable by a
         strict read that begins then. Raises 57014.
         """
-        ...
-
-    def left_view(self, oid: int) -> LeftView | None:
-        """Until when the rows of a view that is behind were exact; None: they are of no use."""
         ...
 
     async def await_load(self, source: int) -> None:
@@ -333,6 +339,12 @@ class Coordination(Protocol):
         """
         ...
 
+    def begin_write(
+        self, owner: ConnectionId, write: Insertion | WriteByKey, on_reply: OnReply
+    ) -> None:
+        """`insert` or `change_by_key`; `on_reply` hears of it, perhaps at once."""
+        ...
+
     def snapshot_now(self, txn: TransactionId) -> Snapshot | None:
         """The same as `snapshot`, if it need not wait; not for bounded staleness."""
         ...
@@ -397,6 +409,11 @@ class Coordination(Protocol):
         `notifying`: its LISTEN, UNLISTEN and NOTIFY. Raises 54000 if the queue has no room.
         `single`: it is of one statement that nobody has seen; raises LockBlocks, too.
         """
+        ...
+
+    @property
+    def followed_views(self) -> FollowedViews:
+        """What commits and catch-up tell each other of views that follow their inputs."""
         ...
 
     @property

@@ -23,12 +23,12 @@ import logging
 from collections import deque
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import replace
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, TypeAlias
 
 import pyarrow as pa
 
 from coordinator.core.change_streams.steps import ChangeStep, SubscriptionRequest
-from coordinator.core.completions import ShardDamaged
+from coordinator.core.completions import GroupCommitted, ShardDamaged
 from coordinator.core.core import Core
 from coordinator.core.effects import (
     CommitGroup,
@@ -57,7 +57,6 @@ from coordinator.core.messages.locks import (
     RowsToLock,
 )
 from coordinator.core.messages.replies import (
-    Blocked,
     ChangedByKey,
     Committed,
     InlineRows,
@@ -65,7 +64,6 @@ from coordinator.core.messages.replies import (
     LoadAwaited,
     LockAnswered,
     Maintained,
-    Refused,
     Released,
     ReplyValue,
     Snapshot,
@@ -128,21 +126,17 @@ from coordinator.core.sources.effects import (
     StartSource,
     StopSource,
 )
-from coordinator.core.views.deltas import (
-    MaintainViews,
-    PutViewProgram,
-    ViewProgram,
-    ViewsMaintained,
-)
-from coordinator.core.views.left_views import LeftView
+from coordinator.core.views.deltas import MaintainViews, ViewsMaintained
 from coordinator.driver.advance_timeline import check_advance
 from coordinator.driver.change_streams import ChangeStream, SubscriptionWakers
 from coordinator.driver.commit_effects import CommitEffects
-from coordinator.driver.coordination import NOTHING_SKIPPED, LockBlocks, RequestRefused
+from coordinator.driver.coordination import NOTHING_SKIPPED, R, reply_in_kind
 from coordinator.driver.damage_check import DamageCheck
+from coordinator.driver.followed_views import FollowedViews
 from coordinator.driver.leadership import Leadership
 from coordinator.driver.maintenance_effects import MaintenanceEffects, RunBlocking, in_thread
 from coordinator.driver.notifications import SessionNotifications
+from coordinator.driver.open_requests import OnReply, OpenRequests
 from coordinator.driver.sequences import SequenceState, SequenceValues
 from coordinator.driver.sources import SourceEffects
 from coordinator.failures import admin_shutdown, storage_failure
@@ -165,9 +159,6 @@ TICK_S: Final = 0.05
 """Larger: later cuts, later AS OF in the near future. Smaller: an idle server wakes more often."""
 TRANSACTION_NUMBER_BITS: Final = 40
 """Of a number, for the transactions of one start: 10^12; the rest is for 2^23 starts."""
-
-R = TypeVar("R", bound=ReplyValue)
-
 
 MaintainEffect: TypeAlias = Callable[[MaintainViews], Coroutine[object, object, ViewsMaintained]]
 """Runs the programs of views."""
@@ -205,9 +196,8 @@ class Driver:
         self._handling = False
         self._failure: Exception | None = None
         self._over = False
-        self._requests = 0
         self._transactions = 0
-        self._waiting: dict[RequestId, asyncio.Future[ReplyValue]] = {}
+        self._open = OpenRequests()
         self._subscribers = SubscriptionWakers()
         self._tasks: asyncio.TaskGroup | None = None
         self._stopping = asyncio.Event()
@@ -233,6 +223,7 @@ class Driver:
         self.on_views: Callable[[], None] = lambda: None
         """Told that definitions or exact intervals of materialized views have changed."""
         self.maintain_views: MaintainEffect = _given_up
+        self.followed_views = FollowedViews(core, self._handle, self._request)
 
     @property
     def core(self) -> Core:
@@ -242,7 +233,7 @@ class Driver:
     @property
     def waiting(self) -> int:
         """How many requests are not answered yet; for observation."""
-        return len(self._waiting)
+        return len(self._open)
 
     async def run(self) -> None:
         """Serve until `stop` has finished. Raises what ended it otherwise (D3)."""
@@ -255,8 +246,7 @@ class Driver:
             self._over = True
             self._tasks = None
             self._subscribers.wake_all()
-            for future in self._waiting.values():
-                future.cancel()
+            self._open.close()
             if self._feeding is not None:
                 await self._feeding.close()
 
@@ -294,25 +284,29 @@ class Driver:
             raise
         finally:
             self._handling = False
+        self._open.tell()
 
     def _perform(self, effect: Effect) -> None:
         match effect:
             case Reply(request=request, value=value):
-                future = self._waiting.pop(request, None)
-                if future is not None and not future.done():
-                    future.set_result(value)
+                self._open.answer(request, value)
             case PublishCatalog():
                 self.on_catalog(effect)
             case PersistCeiling():
                 self._spawn(self._committing.persist_ceiling(effect.ceiling))
             case CommitGroup():
-                self._spawn(self._committing.commit_group(effect.commit))
+                if not self._committing.begin_commit(effect.commit, self._handle, self._spawn_late):
+                    self._spawn(self._committing.commit_group(effect.commit))
             case FlushCut():
                 self._spawn(self._flush_cut(effect))
             case Tidy():
                 self._spawn(self._committing.tidy(effect))
             case ConfirmGroup():
-                self._spawn(self._committing.confirm_group(effect.token))
+                if self._leadership.is_certain:
+                    landed = GroupCommitted(effect.token)
+                    asyncio.get_running_loop().call_soon(self._handle, landed)
+                else:
+                    self._spawn(self._committing.confirm_group(effect.token))
             case WakeListeners():
                 self.notifications.wake(effect.owners)
             case WakeViewCatchUp():
@@ -352,6 +346,13 @@ class Driver:
         # Cancelled before its first step, it would never come to await `work`.
         task.add_done_callback(lambda _: work.close())
 
+    def _spawn_late(self, work: Coroutine[object, object, Message | None]) -> None:
+        """The same, for what comes of an effect, perhaps after the end."""
+        if self._over or self._tasks is None:
+            work.close()
+        else:
+            self._spawn(work)
+
     async def _effect(self, work: Coroutine[object, object, Message | None]) -> None:
         try:
             message = await work
@@ -377,37 +378,20 @@ class Driver:
         """What the step itself answers."""
         if self._over:
             raise admin_shutdown()
-        self._requests += 1
-        request = RequestId(self._requests)
-        future: asyncio.Future[ReplyValue] = asyncio.get_running_loop().create_future()
-        self._waiting[request] = future
-        self._handle(make(request))
-        self._waiting.pop(request, None)
-        value = future.result()
-        if isinstance(value, Refused):
-            raise RequestRefused.from_reply(value)
-        assert isinstance(value, expected), "R4: a request is answered in kind"
-        return value
+        replies: list[ReplyValue | None] = []
+        self._handle(make(self._open.heard_by(replies.append)))
+        return reply_in_kind(replies[0], expected, self._core.timeline.name)
 
     async def _request(self, make: Callable[[RequestId], Message], expected: type[R]) -> R:
         if self._over:
             raise admin_shutdown()
-        self._requests += 1
-        request = RequestId(self._requests)
-        future: asyncio.Future[ReplyValue] = asyncio.get_running_loop().create_future()
-        self._waiting[request] = future
+        request, future = self._open.awaited()
         try:
             self._handle(make(request))
-            value = await future
+            return reply_in_kind(await future, expected, self._core.timeline.name)
         finally:
             # Who was cancelled may never be answered, e.g. a lease that is not wanted any more.
-            self._waiting.pop(request, None)
-        if isinstance(value, Refused):
-            raise RequestRefused.from_reply(value)
-        if isinstance(value, Blocked):
-            raise LockBlocks(value, self._core.timeline.name)
-        assert isinstance(value, expected), "R4: a request is answered in kind"
-        return value
+            self._open.forget(request)
 
     def begin(
         self,
@@ -448,10 +432,6 @@ class Driver:
             await self._leadership.confirm()
         except StorageError as error:
             raise storage_failure(error) from error
-
-    def put_view_program(self, oid: int, computed_at: int, program: ViewProgram) -> None:
-        """See Coordination."""
-        self._handle(PutViewProgram(oid, computed_at, program))
 
     async def adopt(self, txn: TransactionId, exporter: TransactionId, ts: Timestamp) -> Snapshot:
         """See Coordination."""
@@ -581,10 +561,6 @@ class Driver:
             return None
         return self._core.newest_view(table)
 
-    def left_view(self, oid: int) -> LeftView | None:
-        """See Coordination."""
-        return None if self._over else self._core.left_view(oid)
-
     async def await_load(self, source: int) -> None:
         """See Coordination."""
         await self._request(lambda request: AwaitLoad(request, source), LoadAwaited)
@@ -709,6 +685,18 @@ class Driver:
     def newest_catalog(self) -> Catalog:
         """See Coordination."""
         return self._core.catalog
+
+    def begin_write(
+        self, owner: ConnectionId, write: Insertion | WriteByKey, on_reply: OnReply
+    ) -> None:
+        """See Coordination."""
+        if self._over:
+            raise admin_shutdown()
+        request = self._open.heard_by(on_reply)
+        if isinstance(write, Insertion):
+            self._handle(InsertRows(request, owner, write))
+        else:
+            self._handle(ChangeByKey(request, owner, write))
 
     async def insert(self, owner: ConnectionId, insertion: Insertion) -> Timestamp:
         """See Coordination."""

@@ -7,6 +7,12 @@ A reader belongs to one attempt of its source; the core drops the completions of
 `core/sources`). Failures of a reader are values for the core. Anything else that a reader raises is
 a bug, and stalls its source alone (F10).
 
+INVARIANTS
+  E1  a coordinator that was deposed and does not know it, since it stood still or its stash is
+      away, does no harm upstream. What it makes there has its epoch in its name. It leads at some
+      moment after it has taken the slot, or gives up what it took: so nothing is acknowledged once
+      a successor has taken the slot, whose tables it may not know.
+
 The one place that knows which kinds of upstream there are is `upstreams.py`.
 """
 
@@ -64,8 +70,9 @@ from sql.catalog.catalog import Table
 from sql.catalog.objects import ConnectionDefinition, SourceDefinition
 from sql.catalog.sources import upstream_columns
 from storage.batch import WriteBatch
+from storage.errors import Fenced, StorageError
 from storage.known_rows import OldRows
-from storage.types import ShardId, Timestamp
+from storage.types import Epoch, ShardId, Timestamp
 
 log = logging.getLogger("meridian.sources")
 
@@ -84,9 +91,11 @@ class SourceReaders(Protocol):
         connection: ConnectionDefinition | None,
         *,
         joins: bool = False,
+        epoch: int = 0,
     ) -> SourceReader:
         """A reader that nobody has used; nothing is connected yet. Raises ReaderFailure. `joins`:
-        it copies, beside the source's reader, and whatever it makes upstream ends with it.
+        it copies, beside the source's reader, and whatever it makes upstream ends with it. `epoch`:
+        of the coordinator that it is for (E1).
         """
         ...
 
@@ -128,14 +137,18 @@ class SourceEffects:
         schema_of: Callable[[Table], pa.Schema],
         forget_leftover: Callable[[str], Awaitable[None]],
         leading: Callable[[], Awaitable[None]],
+        epoch: Epoch,
         run_blocking: RunBlocking = in_thread,
     ) -> None:
+        self._epoch = epoch
         self._readers = components.readers
         self._forget_leftover = forget_leftover
         self._leading = leading
         self._changing: dict[str, asyncio.Lock] = {}
         self._rows = FedRows(components.index, components.spool, schema_of, run_blocking)
         self._open: dict[int, _Open] = {}
+        self._wanted: dict[int, int] = {}
+        """The attempt of each source that was asked for last; none of a source that is stopped."""
         self._holds: dict[int, ReadingHold] = {}
 
     async def run(
@@ -187,23 +200,55 @@ class SourceEffects:
 
     async def _start(self, effect: StartSource) -> SourceMessage:
         source = effect.source
+        self._wanted[source.oid] = effect.attempt
+        await self._leads()
+        self._check_wanted(effect)
         self._holds.setdefault(source.oid, ReadingHold()).given = {}
         earlier = self._open.pop(source.oid, None)
         if earlier is not None:
             await self._close(earlier)
-        reader = await self._readers.reader(source, effect.connection)
-        self._open[source.oid] = _Open(effect.attempt, source, reader)
+        reader = await self._readers.reader(source, effect.connection, epoch=self._epoch)
+        self._check_wanted(effect)
+        opened = self._open[source.oid] = _Open(effect.attempt, source, reader)
+        try:
+            return await self._started(effect, opened)
+        except BaseException:
+            # It must not hold the slot while it is not read.
+            if self._open.get(source.oid) is opened:
+                del self._open[source.oid]
+            await self._close_reader(source, reader)
+            raise
+
+    async def _started(self, effect: StartSource, opened: _Open) -> SourceMessage:
+        source, reader = effect.source, opened.reader
         tables = [_upstream_table(source, table) for table in _fed_rows(effect.tables)]
         if effect.record is None:
             async with self._changes(source):
-                # Whoever was deposed would remove what its successor has made.
-                await self._leading()
+                await self._leads()
                 made = await reader.prepare(tables)
+            self._check_wanted(effect)
             self._open[source.oid] = _Open(effect.attempt, source, reader, made)
             return SourceStarted(source.oid, effect.attempt, made.position, made.identity)
         progress = _progress(source, effect.record, effect.tables)
         identity = await reader.start(progress, tables)
+        await self._leads()
+        self._check_wanted(effect)
         return SourceStarted(source.oid, effect.attempt, progress.position, identity)
+
+    def _check_wanted(self, effect: StartSource) -> None:
+        """Raises if the source was started again meanwhile, or stopped."""
+        if self._wanted.get(effect.source.oid) != effect.attempt:
+            raise ReaderFailure("57014", "another attempt has begun")
+
+    async def _leads(self) -> None:
+        """Raises unless this coordinator leads at some moment after the call (E1)."""
+        try:
+            await self._leading()
+        except Fenced:
+            raise ReaderFailure("57P01", "another coordinator has taken over") from None
+        except StorageError as error:
+            log.warning("a source waits for the stash: %s", error)
+            raise ReaderFailure("58030", "the stash does not answer") from None
 
     async def _copy(self, effect: CopyTables) -> SourceMessage:
         oid, attempt = effect.source.oid, effect.attempt
@@ -224,12 +269,14 @@ class SourceEffects:
         source, attempt = effect.source, effect.attempt
         reader: SourceReader | None = None
         try:
-            reader = await self._readers.reader(source, effect.connection, joins=effect.joins)
+            reader = await self._readers.reader(
+                source, effect.connection, joins=effect.joins, epoch=self._epoch
+            )
             tables = [_upstream_table(source, table) for table in effect.tables]
             hold = self._holds.setdefault(source.oid, ReadingHold())
             async with hold.copying():
                 async with self._changes(source):
-                    await self._leading()
+                    await self._leads()
                     async with hold.making():
                         made = await reader.prepare(tables)
                 if effect.joins:
@@ -335,6 +382,7 @@ class SourceEffects:
         return known.reader
 
     async def _stop(self, effect: StopSource) -> None:
+        self._wanted.pop(effect.source, None)
         known = self._open.pop(effect.source, None)
         if known is not None:
             await self._close(known)
@@ -349,7 +397,7 @@ class SourceEffects:
         source = leftover.source
         try:
             async with self._changes(source):
-                await self._leading()
+                await self._leads()
                 await self._readers.release(source, leftover.connection)
                 await self._forget_leftover(leftover.name)
         except Exception as error:

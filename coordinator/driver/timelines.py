@@ -34,11 +34,10 @@ from coordinator.core.observation import ObservedTimeline, TimestampExplained
 from coordinator.core.predicates import ReadPredicate
 from coordinator.core.short_writes.by_key import WriteByKey
 from coordinator.core.snapshots import too_stale
-from coordinator.core.views.deltas import ViewProgram
-from coordinator.core.views.left_views import LeftView
 from coordinator.driver.change_streams import ChangeStream
 from coordinator.driver.coordination import NOTHING_SKIPPED, LockBlocks, RequestRefused
 from coordinator.driver.driver import Driver
+from coordinator.driver.open_requests import OnReply
 from coordinator.driver.sequences import SequenceState
 from coordinator.driver.timeline_parts import (
     TimelinePart,
@@ -91,6 +90,7 @@ class Timelines:
         # What keeps the timestamps of read holds readable that a transaction is about to create.
         self._holders: dict[TransactionId, list[tuple[Driver, TransactionId]]] = {}
         self.notifications = system.notifications
+        self.followed_views = system.followed_views
         system.on_catalog = self._published
 
     @property
@@ -260,10 +260,6 @@ class Timelines:
         self._touched.add(txn)
         self._system.change_catalog(txn, changes)
 
-    def put_view_program(self, oid: int, computed_at: int, program: ViewProgram) -> None:
-        """See Coordination; the view is one of `system`."""
-        self._system.put_view_program(oid, computed_at, program)
-
     def advance(self, txn: TransactionId, timeline: str, ts: Timestamp) -> None:
         """See Coordination."""
         part = self._join(txn, timeline)
@@ -337,10 +333,6 @@ class Timelines:
         if self._opening or table.timeline != SYSTEM:
             return None
         return self._system.newest_view(table)
-
-    def left_view(self, oid: int) -> LeftView | None:
-        """See Coordination."""
-        return self._system.left_view(oid)
 
     async def await_load(self, source: int) -> None:
         """See Coordination."""
@@ -471,6 +463,12 @@ class Timelines:
     def newest_catalog(self) -> Catalog:
         """See Coordination."""
         return self._system.newest_catalog
+
+    def begin_write(
+        self, owner: ConnectionId, write: Insertion | WriteByKey, on_reply: OnReply
+    ) -> None:
+        """See Coordination."""
+        self._system.begin_write(owner, write, on_reply)
 
     async def insert(self, owner: ConnectionId, insertion: Insertion) -> Timestamp:
         """See Coordination."""

@@ -4,7 +4,7 @@
 
 INVARIANTS
   U1  a secret is read when connecting, and goes into the connection alone (X1 of `ingest/secrets`).
-  U2  what stands upstream for a source is named by its `feed_id` and generation alone, so that it
+  U2  the names of what stands upstream for a source begin with its `feed_id` and generation. So it
       is found again, and two servers never meet.
 """
 
@@ -38,9 +38,11 @@ class Upstreams:
         connection: ConnectionDefinition | None,
         *,
         joins: bool = False,
+        epoch: int = 0,
     ) -> SourceReader:
         """A reader that nobody has used. Raises ReaderFailure if it may not connect. `joins`: it
-        copies, beside the source's reader, and whatever it makes upstream ends with it.
+        copies, beside the source's reader, and whatever it makes upstream ends with it. `epoch`: of
+        the coordinator that it is for, if it makes something there.
         """
         if source.connector == GENERATOR:
             return GeneratorReader(GeneratorOptions.of(dict(source.options)))
@@ -57,6 +59,7 @@ class Upstreams:
             # Upstream's commits do not wait for who only copies.
             name=f"{source.name}_joins" if joins else source.name,
             temporary=joins,
+            epoch=0 if joins else epoch,
             stash=self._stash,
         )
 

@@ -107,9 +107,7 @@ class ShortRead:
         view = self._services.coordination.newest_view(table)
         if view is None:
             return None
-        found = reading.rows(
-            self._services.key_index, view, parameters, may_read=False, is_newest=True
-        )
+        found = reading.rows(self._services.key_index, view, parameters, may_read=False)
         # Of a table without the row there is nothing to run.
         return reading.rows_of_plan(found, parameters) if isinstance(found, list) else None
 

@@ -239,6 +239,8 @@ def decode_frontend(kind: int, payload: bytes) -> FrontendMessage:
     """The message of a frame whose type is known (`FRONTEND_TYPES`). Raises 08P01 and 22021."""
     if kind in _NAMED_ONLY and len(payload) <= _REMEMBERED_BYTES_MAX:
         return _remembered(kind, payload)
+    if kind == _BIND_TYPE and (bind := _bind(payload)) is not None:
+        return bind
     return _decoded(kind, payload)
 
 
@@ -248,6 +250,8 @@ def _decoded(kind: int, payload: bytes) -> FrontendMessage:
     reader.finish()
     return message
 
+
+_BIND_TYPE: Final = ord("B")
 
 _NAMED_ONLY: Final = frozenset(b"DECSH")
 """Messages of a name and a number: clients send the same few over and over."""
@@ -261,6 +265,48 @@ def _decode_parse(reader: Reader) -> Parse:
     statement, text = reader.text(), reader.text()
     count = reader.count16()
     return Parse(statement, text, tuple(reader.uint32() for _ in range(count)))
+
+
+def _bind(payload: bytes) -> Bind | None:
+    """What `_decode_bind` reads, at a quarter of the cost; None if it has to say what is wrong."""
+    try:
+        portal_end = payload.index(0)
+        name_end = payload.index(0, portal_end + 1)
+        formats, at = _quick_formats(payload, name_end + 1)
+        count: int = _UINT16.unpack_from(payload, at)[0]
+        at += 2
+        values: list[bytes | None] = []
+        for _ in range(count):
+            length: int = _INT32.unpack_from(payload, at)[0]
+            at += 4
+            if length < 0:
+                if length != -1:
+                    return None
+                values.append(None)
+                continue
+            values.append(payload[at : at + length])
+            at += length
+        result_formats, at = _quick_formats(payload, at)
+    except (struct.error, ValueError):
+        return None
+    if at != len(payload) or (len(formats) > 1 and len(formats) != count):
+        return None
+    portal = decode_text(payload[:portal_end]) if portal_end else ""
+    name = payload[portal_end + 1 : name_end]
+    return Bind(portal, decode_text(name) if name else "", formats, tuple(values), result_formats)
+
+
+def _quick_formats(payload: bytes, at: int) -> tuple[tuple[int, ...], int]:
+    """Formats of values, and where they end. Raises ValueError and struct.error."""
+    count: int = _UINT16.unpack_from(payload, at)[0]
+    at += 2
+    if not count:
+        return (), at
+    formats = struct.unpack_from(f"!{count}h", payload, at)
+    for code in formats:
+        if code not in (0, 1):
+            raise ValueError(code)
+    return formats, at + 2 * count
 
 
 def _decode_bind(reader: Reader) -> Bind:

@@ -73,11 +73,11 @@ class ShardLoader:
         `warehouse_is_there`: logs of it were read before, so that nothing says it is away.
         """
         failed: dict[ShardId, Determinate] = {}
-        limit = asyncio.Semaphore(LOADS_AT_ONCE)
         states: dict[ShardId, ShardState] = {}
+        left = iter(wanted)
 
-        async def load(one: ShardToLoad) -> None:
-            async with limit:
+        async def load_some() -> None:
+            for one in left:
                 try:
                     states[one.shard] = await self._loaded(one)
                 except Determinate as error:
@@ -85,8 +85,8 @@ class ShardLoader:
 
         try:
             async with asyncio.TaskGroup() as tasks:
-                for one in wanted:
-                    tasks.create_task(load(one))
+                for _ in range(LOADS_AT_ONCE):
+                    tasks.create_task(load_some())
         except ExceptionGroup as group:
             # One reason is enough to refuse to start, and it must be said in one line.
             raise group.exceptions[0] from group

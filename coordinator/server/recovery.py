@@ -85,6 +85,8 @@ class KnownShard:
 
     def definitions(self, schema_of: SchemaOf) -> tuple[Definition, ...]:
         """The fields that it has had; empty if there were never others."""
+        if len(self.history) == 1 and self.history[0][1].version == 0:
+            return ()
         found: list[Definition] = []
         for ts, table in self.history:
             schema = schema_of(table)
@@ -297,6 +299,7 @@ def _driver(
             ground.schema_of,
             partial(_forget_leftover, ground),
             partial(ground.stash.confirm, ground.epoch),
+            ground.epoch,
             ground.run_blocking,
         ),
     )

@@ -1,17 +1,23 @@
 """Catch-up: bring materialized views that are behind up to date, and attach them.
 
-    an exact interval has ended ─▶ due? ─▶ query at T ─▶ rows ─▶ commit: validated, attached
-                                    ▲                              │
-                                    └───── lost, failed: later ◀───┘
+    an exact interval has ended ─▶ due? ─▶ rows at T ─▶ commit: validated, attached
+                                    ▲         ▲            │ lost: an input is written to
+                                    │         │            ▼
+                                    │         │      rows at T ─▶ commit, behind still
+                                    │         │            ▼
+                                    │         └─ again ── a unit of the lane adds what came since,
+                                    └ in vain: later ─┘   and attaches the view
 
 INVARIANTS
   C1  one view is computed at a time, by a transaction like any other: its commit attaches the view
       only if the inputs are as they were at T (V6 of `coordinator/core/views`).
   C2  it takes no lock on an input. A view that has lost its commit, since an input was written to,
-      is tried with the lease of its inputs: their writes wait while it binds, computes for
-      `LEASED_S` at most, and commits (V3).
-  C3  a view that is left behind again soon, that has lost its commit or failed, waits twice as long
-      as before, up to `LONGEST_PAUSE_S`. REFRESH does not wait.
+      is computed and written without a proof that nothing has changed. Then a unit of its lane
+      adds the rest and attaches it (N9 of `lane_gathering.py`). If the rest is too much for the
+      budget of a unit, the view is written once more, by what has changed since: that is less each
+      time. After `ROUNDS_MAX` rounds its inputs change faster than it can be followed.
+  C3  a view that is left behind again soon, or that was not attached, waits twice as long as
+      before, up to `LONGEST_PAUSE_S`. REFRESH does not wait.
   C4  an error of the query is kept for people to see, and is an end of nothing: writes go on, reads
       answer by the definition, and the view is tried again.
   C5  a view over views is computed from the tables below them. Stored rows of a view below are no
@@ -28,6 +34,7 @@ from typing import Final
 
 from coordinator.core.locking.modes import LockMode, LockWait, TableTag
 from coordinator.core.messages.replies import Snapshot
+from coordinator.core.views.deltas import ComputedRows
 from coordinator.driver.coordination import LockBlocks, RequestRefused
 from coordinator.driver.server_changes import SERVER
 from coordinator.execution.context import Execution, Services
@@ -39,7 +46,6 @@ from coordinator.session.statement_binder import StatementBinder
 from coordinator.transaction.transaction import SessionTransaction, StatementRestart
 from coordinator.variables.variables import Variables
 from sql.binder.stored.view_reads import follows_inputs
-from sql.catalog.catalog import Table
 from sql.errors import SqlError
 from sql.incremental.program import MaintenanceProgram
 from sql.parser.parse import parse
@@ -55,16 +61,25 @@ _DATABASE: Final = "meridian"
 _SETTINGS: Final = {"view_reads": "definition"}
 """Of the views below, the queries are read (C5)."""
 
+_UNPROVED: Final = {"default_transaction_isolation": "repeatable read"}
+
 FIRST_PAUSE_S: Final = 0.05
 """From the moment a view falls behind to the first try. Smaller: more is computed that the next
 write makes useless."""
 LONGEST_PAUSE_S: Final = 60.0
 """The longest pause. Larger: a view stays behind longer than its inputs make it."""
-LEASED_S: Final = 0.05
-"""How long a view that has lost its commit before is computed while writes of its inputs wait.
-Larger: views are attached that take longer to compute. Smaller: writes wait less."""
+ROUNDS_MAX: Final = 5
+"""How often the rest is made smaller before a unit has to do it in its budget. Larger: more is
+computed for views that cannot be followed. Smaller: large views over busy inputs stay behind."""
 CALM_S: Final = 5.0
 """A view that stays exact so long has calm inputs: its pauses begin small again."""
+
+
+class _InputsChangeFaster(Exception):
+    """C2: the rest was too much for a unit, however often it was made smaller."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"its inputs change faster than it can be followed: {why}")
 
 
 class ViewCatchUp:
@@ -75,8 +90,6 @@ class ViewCatchUp:
         self._log = services.catch_up
         self._woken = asyncio.Event()
         self._stopped = False
-        self._lost: dict[int, tuple[Table, ...]] = {}
-        """Views that have lost their commits, and the tables that they need for themselves."""
 
     def wake(self) -> None:
         """Definitions or exact intervals have changed."""
@@ -104,7 +117,11 @@ class ViewCatchUp:
             if self._stopped or known.due is None or known.due > loop.time():
                 continue
             known.tried += 1
-            known.last_error, known.has_failed = await self._try(oid, self._attach)
+            known.last_error, known.has_failed = await self._try(oid, self._bring_up)
+            if known.last_error is not None:
+                why, pause = known.last_error, known.pause
+                log.info("view %s stays behind for %.3g s at least: %s", oid, pause, why)
+                self._log.told()
             # An exact view is found so by the next look, which the commit wakes.
             known.due = loop.time() + known.pause
             known.pause = min(2 * known.pause, LONGEST_PAUSE_S)
@@ -163,8 +180,8 @@ class ViewCatchUp:
             await work(oid)
         except (LockBlocks, StatementRestart):
             return "the view is locked", False
-        except TimeoutError:
-            return "it takes too long while its inputs are written to", False
+        except _InputsChangeFaster as error:
+            return str(error), False
         except RequestRefused as refused:
             return f"{refused.sqlstate}: {refused}", not refused.sqlstate.startswith("40")
         except SqlError as error:
@@ -175,64 +192,112 @@ class ViewCatchUp:
             return f"XX000: {type(error).__name__}", True
         return None, False
 
-    async def _attach(self, oid: int) -> None:
-        """Compute and attach one view."""
+    async def _bring_up(self, oid: int) -> None:
+        """Compute and attach one view (C1, C2)."""
+        upkeep = self._log.upkeep_of(oid)
+        async with self._refreshing(oid, exact=False) as (execution, bound):
+            if bound is None:
+                return
+            await self._compute(execution, bound)
+            try:
+                await execution.transaction.commit()
+            except RequestRefused as refused:
+                followed = isinstance(upkeep.program, MaintenanceProgram)
+                if refused.sqlstate != "40001" or not followed:
+                    raise
+            else:
+                return
+        why = ""
+        for _ in range(ROUNDS_MAX):
+            try:
+                await self._follow(oid)
+            except RequestRefused as refused:
+                if refused.sqlstate != "40001":
+                    raise
+                why = str(refused)
+            else:
+                return
+        because = "" if upkeep.because is None else f": {upkeep.because}"
+        raise _InputsChangeFaster(why + because)
+
+    async def _compute(self, execution: Execution, bound: RefreshMaterializedView) -> None:
+        """Write the rows of a view, in a transaction that nobody else's change of them passes."""
         # A server starts without it.
         from coordinator.execution.create_table_as import execute_refresh
 
-        # Who begins anew after this has lost again.
-        leased = self._lost.pop(oid, ())
-        async with self._refreshing(oid, exact=False, leased=leased) as (execution, bound):
-            if bound is None:
-                return
-            transaction = execution.transaction
-            free = await transaction.lock(TableTag(oid), LockMode.ROW_EXCLUSIVE, wait=LockWait.NO)
-            if not free.granted:
-                raise StatementRestart
-            async with asyncio.timeout(LEASED_S if leased else None):
-                await execute_refresh(execution, bound, _TAG)
-            try:
+        tag = TableTag(bound.table.oid)
+        free = await execution.transaction.lock(tag, LockMode.ROW_EXCLUSIVE, wait=LockWait.NO)
+        if not free.granted:
+            raise StatementRestart
+        await execute_refresh(execution, bound, _TAG)
+
+    async def _follow(self, oid: int) -> None:
+        """Write the rows as of some timestamp, which is held until the attach (C2). Raises
+        RequestRefused: a unit could not do the rest in time, or the rows have changed.
+        """
+        from coordinator.execution.views.attach import exact_view, put_program
+
+        coordination, upkeep = self._services.coordination, self._log.upkeep_of(oid)
+        hold = coordination.begin(SERVER, read_only=True)
+        try:
+            async with self._refreshing(oid, exact=False, proves=False) as (execution, bound):
+                if bound is None or bound.source is None:
+                    return
+                transaction, table = execution.transaction, bound.table
+                await self._compute(execution, bound)
+                ts = await transaction.timestamp([table])
+                await coordination.snapshot(hold, as_of=ts)
+                await self._warm(execution, bound)
+                exact = exact_view(execution.catalog(), table, ts)
                 await transaction.commit()
-            except RequestRefused as refused:
-                if refused.sqlstate == "40001":
-                    self._lost[oid] = (*bound.tables, bound.table)
-                raise
+            rows = ComputedRows(exact, max(ts, transaction.commit_ts or ts))
+            upkeep.computed = rows
+            put_program(self._services, table, exact, bound.source)
+            await coordination.followed_views.attach(oid, rows)
+        finally:
+            coordination.abort(hold)
 
     async def _put_program(self, oid: int) -> None:
         """Derive how commits maintain an exact view, as its attach has done before a restart."""
         from coordinator.execution.views.attach import put_program
-        from coordinator.execution.views.maintain import ViewMaintenance
 
         async with self._refreshing(oid, exact=True) as (execution, bound):
             exact = execution.catalog().exact_views.get(oid)
             if bound is None or bound.source is None or exact is None:
                 return
-            upkeep = self._log.upkeep_of(oid)
-            program = upkeep.program_for(bound.source)
-            if isinstance(program, MaintenanceProgram) and not upkeep.is_warm:
-                upkeep.is_warm = True
-                views = await execution.views((*bound.tables, bound.table))
-                stored = views.pop(RelationId(bound.table.shard))
-                await ViewMaintenance(self._services).rehearse(program, views, stored)
+            await self._warm(execution, bound)
             put_program(self._services, bound.table, exact, bound.source)
+
+    async def _warm(self, execution: Execution, bound: RefreshMaterializedView) -> None:
+        """Run the program of a view once, so that no commit waits for the first run."""
+        from coordinator.execution.views.maintain import ViewMaintenance
+
+        upkeep = self._log.upkeep_of(bound.table.oid)
+        if bound.source is None or upkeep.is_warm:
+            return
+        program = upkeep.program_for(bound.source)
+        if isinstance(program, MaintenanceProgram) and not upkeep.is_warm:
+            upkeep.is_warm = True
+            views = await execution.views((*bound.tables, bound.table))
+            stored = views.pop(RelationId(bound.table.shard))
+            await ViewMaintenance(self._services).rehearse(program, views, stored)
 
     @asynccontextmanager
     async def _refreshing(
-        self, oid: int, *, exact: bool, leased: tuple[Table, ...] = ()
+        self, oid: int, *, exact: bool, proves: bool = True
     ) -> AsyncGenerator[tuple[Execution, RefreshMaterializedView | None]]:
         """REFRESH of a view that is, or is not, exact, in a transaction that is dropped at the end;
-        None: the view is otherwise by now.
+        None: the view is otherwise by now. `proves`: its commit proves that no input has changed.
         """
         services = self._services
-        variables = Variables(user="meridian", defaults=_SETTINGS)
+        settings = _SETTINGS if proves else _SETTINGS | _UNPROVED
+        variables = Variables(user="meridian", defaults=settings)
         transaction = SessionTransaction(services.coordination, services.clock, SERVER, variables)
         transaction.settle = _nothing_deferred
         execution = Execution(services, transaction, variables, _unheard)
         binder = StatementBinder(execution, Identity(_DATABASE, 0))
         try:
             transaction.begin_statement()
-            if leased:
-                await transaction.lease(leased)
             snapshot = await transaction.snapshot()
             is_exact = oid in snapshot.catalog.exact_views
             bound = None

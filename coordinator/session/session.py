@@ -363,7 +363,7 @@ class Session:
 
     async def _commit(self, flight: CommitFlight) -> None:
         """Answer a flight that ends in a commit, or else its first message."""
-        await self._guarded(self._short.commits.answer(flight))
+        await self._commands.turns.wait_for(self._guarded(self._short.commits.answer(flight)))
         if flight.is_left:
             if message := self._client.take():
                 await self._handle(message)

@@ -13,11 +13,11 @@ INVARIANTS
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Final
 
 from ingest.postgres.libpq_link import LibpqLink, PostgresAddress, quote_text
+from ingest.postgres.log_markers import LogMarkers
 from ingest.postgres.pgoutput import (
     LogicalMessage,
     MalformedMessage,
@@ -37,7 +37,15 @@ from ingest.postgres.publication import (
     names_standby,
 )
 from ingest.postgres.replication_connection import ReplicationStream, StreamData
-from ingest.postgres.slots import check_slot, create_slot, drop_slot, free_slot
+from ingest.postgres.slots import (
+    check_slot,
+    create_slot,
+    drop_earlier,
+    drop_slot,
+    drop_unused,
+    free_slot,
+    slot_of,
+)
 from ingest.postgres.snapshot import PIECE_SECONDS, begin_snapshot, copy_table
 from ingest.postgres.transaction_assembler import (
     TRANSACTION_SIZE_MAX,
@@ -85,13 +93,16 @@ class PostgresReader:
         slot_seconds: float = SLOT_SECONDS,
         temporary: bool = False,
         stash: str = "",
+        epoch: int = 0,
     ) -> None:
-        """`temporary`: the slot ends with the connection, and is never read from. `stash`: the
-        system that has our positions, if it is a PostgreSQL (S2).
+        """`slot`: what its names begin with; `epoch`: of the coordinator that makes it (F11).
+        `temporary`: the slot ends with the connection, and is never read from. `stash`: the system
+        that has our positions, if it is a PostgreSQL (S2).
         """
         self._address = address
         self._publication = publication
-        self._slot = slot
+        self._prefix, self._epoch = slot, epoch
+        self._slot = slot_of(slot, epoch)
         self._name = name
         self._transaction_size_max = transaction_size_max
         self._slot_seconds = slot_seconds
@@ -102,7 +113,7 @@ class PostgresReader:
         self._exported: tuple[str, str] = ("", "")
         self._wanted: Sequence[tuple[PublishedTable, UpstreamTable]] = ()
         self._stream: ReplicationStream | None = None
-        self._markers = _Markers()
+        self._markers = LogMarkers()
         self._tables: Mapping[int, UpstreamTable] = {}
         self._known = PublicationState("", {}, "")
         self._assembler = TransactionAssembler({}, {}, after=0)
@@ -116,6 +127,7 @@ class PostgresReader:
         self._idle_due = False
         self._idle_at = 0.0
         self._checked_at = 0.0
+        self._tidied_at = 0.0
         self._synchronous = True
         self._ready: list[UpstreamTransaction] = []
         self._failure: ReaderFailure | None = None
@@ -155,7 +167,11 @@ class PostgresReader:
         published = await fetch_tables(side, self._publication)
         found = find_tables(published, tables, self._publication)
         state = await fetch_state(side, self._publication, list(found))
-        await drop_slot(side, self._slot)
+        self._slot = slot_of(self._prefix, self._epoch)
+        if self._temporary:
+            await drop_slot(side, self._slot)
+        else:
+            await drop_earlier(side, self._prefix, self._epoch)
         self._exporting = await LibpqLink.connect(self._address, self._name, replication=True)
         system = await identify_system(self._exporting)
         check_stash(self._stash, system.system, state.synchronous, self._name)
@@ -173,6 +189,8 @@ class PostgresReader:
             "database": system.database,
             **_publication_identity(state, {oid: one.table for oid, one in found.items()}),
         }
+        if not self._temporary:
+            identity[_SLOT] = self._slot
         return SourceProgress({"lsn": parse_lsn(self._exported[0])}, identity)
 
     async def snapshot(self) -> AsyncIterator[SnapshotPart]:
@@ -197,6 +215,8 @@ class PostgresReader:
         await self.close()
         after = progress.position["lsn"]
         self._forget(after)
+        # Before slots had epochs, the name was all of it.
+        self._slot = progress.identity.get(_SLOT, self._prefix)
         side = await self._side_link()
         link = await LibpqLink.connect(self._address, self._name, replication=True)
         try:
@@ -208,6 +228,7 @@ class PostgresReader:
             check_stash(self._stash, system.system, self._known.synchronous, self._name)
             await free_slot(side, self._slot)
             self._stream = await ReplicationStream.open(link, self._slot, self._publication, after)
+            await self._drop_unused(side)
         except BaseException:
             link.close()
             raise
@@ -224,8 +245,14 @@ class PostgresReader:
             "system": system.system,
             "timeline": str(system.timeline),
             "database": system.database,
+            _SLOT: self._slot,
             **_publication_identity(self._known, found),
         }
+
+    async def _drop_unused(self, side: LibpqLink) -> None:
+        """F11. Whoever was deposed may still make one."""
+        self._tidied_at = asyncio.get_running_loop().time()
+        await drop_unused(side, self._prefix, self._epoch, self._slot)
 
     async def _find_tables(
         self, identity: UpstreamIdentity, tables: Sequence[UpstreamTable]
@@ -368,6 +395,8 @@ class PostgresReader:
         if upto == self._given and now - self._checked_at < _WATCH_SECONDS:
             return
         side = await self._side_link()
+        if now - self._tidied_at >= _WATCH_SECONDS:
+            await self._drop_unused(side)
         state = await fetch_state(side, self._publication, list(self._tables))
         names, keyed = _names(self._tables), _keyed(self._tables)
         check_state(self._publication, self._known, state, names, self._given, keyed)
@@ -428,6 +457,7 @@ class PostgresReader:
 
 _TABLE: Final = "table "
 _PUBLICATION: Final = "publication"
+_SLOT: Final = "slot"
 _SYNCHRONOUS: Final = (
     "upstream names this source in synchronous_standby_names: its commits wait until the source "
     "has loaded; name it there only after that"
@@ -459,42 +489,3 @@ def _batch(taken: Sequence[UpstreamTransaction], upto: int, newest: int) -> Sour
     errors = [bad for one in taken for bad in one.errors]
     size = sum(one.size for one in taken)
     return SourceBatch({"lsn": upto}, changes, errors, size, {"lsn": newest} if newest else {})
-
-
-class _Markers:
-    """Messages of ours in upstream's log: their ends are told to us, their coming by the stream.
-
-    Which of both comes first is open. Their contents are made by upstream and never made twice,
-    since those of earlier readers of the slot may come again.
-    """
-
-    def __init__(self) -> None:
-        self._asked = 0
-        self._written: dict[str, int] = {}
-        self._came: set[str] = set()
-
-    @contextmanager
-    def asking(self) -> Generator[None]:
-        """While a message is being written, those that come are remembered."""
-        self._asked += 1
-        try:
-            yield
-        finally:
-            self._asked -= 1
-            if not self._asked:
-                self._came.clear()
-
-    def written(self, content: str, position: int) -> bool:
-        """Whether it has come already."""
-        if content in self._came:
-            return True
-        self._written[content] = position
-        return False
-
-    def came(self, content: bytes) -> int:
-        """Its end; 0 if that is not known yet, or it is not ours."""
-        text = content.decode(errors="replace")
-        position = self._written.pop(text, 0)
-        if not position and self._asked:
-            self._came.add(text)
-        return position

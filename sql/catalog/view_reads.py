@@ -6,6 +6,11 @@ from typing import Final
 REFRESHES: Final = ("manual", "on commit")
 """What `refresh` of a materialized view may be; the first is the default's default."""
 
+BEHIND_HINT: Final = (
+    "Begin when meridian.materialized_views says that it is exact, or subscribe to its query."
+)
+"""For who wants to follow a view that is behind."""
+
 
 class ViewReads(StrEnum):
     """What a session asks for, and what its transaction allows.

@@ -26,6 +26,7 @@ import psycopg
 import pyarrow as pa
 from psycopg.rows import TupleRow
 
+from coordinator.core.catalog import VersionedCatalog
 from coordinator.core.change_streams.subscriptions import Subscriptions
 from coordinator.core.read_holds import ReadHolds
 from coordinator.core.settings import CoreSettings
@@ -274,7 +275,9 @@ def _idle(server: Meridian, subscribers: int, seconds: int, rows: int) -> None:
     per_commit = (server.cpu_s - cpu) / commits * 1e6
     frontier = Timestamp(1)
     holds = ReadHolds(Catalog(), frontier=frontier, history_us=1, timeline="system")
-    nobody = Subscriptions({}, holds, lambda: frontier, _no_schema, CoreSettings())
+    nobody = Subscriptions(
+        {}, holds, lambda: frontier, _no_schema, VersionedCatalog(), CoreSettings()
+    )
     began = time.perf_counter()
     for _ in range(CALLS):
         nobody.wrote(ShardId("t"), frontier, ())

@@ -2,15 +2,17 @@
 
 import asyncio
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
 import asyncpg
 
 from storage.memory import MemoryStash
-from storage.stash import Stash
+from storage.stash import Require, Stash, Write
 from storage.stash_postgres import PostgresStash
 from storage.stash_sqlite import SqliteStash
+from storage.types import Epoch
 from tests.resilience.sim.faults import FaultyStash
 
 
@@ -72,6 +74,28 @@ class SqlitePlace:
 
     async def second(self, stash: Stash) -> Stash:
         return await SqliteStash.open(self._root / "stash.db", lock=False)
+
+
+class PromptSqliteStash(SqliteStash):
+    """Every transaction is handed over (PromptStash)."""
+
+    async def transact(
+        self, epoch: Epoch, writes: Sequence[Write], *, requires: Sequence[Require] = ()
+    ) -> None:
+        done: asyncio.Future[Exception | None] = asyncio.get_running_loop().create_future()
+
+        def ended(failure: Exception | None) -> None:
+            if not done.cancelled():
+                done.set_result(failure)
+
+        self.hand_over(epoch, writes, requires, ended)
+        if (failure := await done) is not None:
+            raise failure
+
+
+class PromptSqlitePlace(SqlitePlace):
+    async def open(self) -> Stash:
+        return await PromptSqliteStash.open(self._root / "stash.db")
 
 
 class SharedSqlitePlace(SqlitePlace):

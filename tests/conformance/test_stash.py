@@ -13,6 +13,7 @@ from tests.conformance.stash_places import (
     MemoryPlace,
     Place,
     PostgresPlace,
+    PromptSqlitePlace,
     SharedSqlitePlace,
     SqlitePlace,
 )
@@ -25,12 +26,13 @@ def server() -> Iterator[str]:
         yield dsn
 
 
-@pytest.fixture(params=["memory", "faulty", "sqlite", "sqlite shared", "postgres"])
+@pytest.fixture(params=["memory", "faulty", "sqlite", "sqlite prompt", "sqlite shared", "postgres"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
     places: dict[str, Callable[[], Place]] = {
         "memory": MemoryPlace,
         "faulty": FaultyPlace,
         "sqlite": lambda: SqlitePlace(tmp_path),
+        "sqlite prompt": lambda: PromptSqlitePlace(tmp_path),
         "sqlite shared": lambda: SharedSqlitePlace(tmp_path),
         "postgres": lambda: PostgresPlace(fresh_database(request.getfixturevalue("server"))),
     }
@@ -206,6 +208,7 @@ def shared(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
     """Places that several coordinators may use at once."""
     places: dict[str, Callable[[], Place]] = {
         "memory": MemoryPlace,
+        "sqlite prompt": lambda: PromptSqlitePlace(tmp_path),
         "sqlite shared": lambda: SharedSqlitePlace(tmp_path),
         "postgres": lambda: PostgresPlace(fresh_database(request.getfixturevalue("server"))),
     }

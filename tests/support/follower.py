@@ -48,6 +48,10 @@ class Follower:
                     raise
                 self.altered += 1
                 self._begin_anew()
+            except psycopg.errors.ObjectNotInPrerequisiteState as error:
+                # A view that is behind: it tries again, having told nothing.
+                if "is behind its inputs" not in str(error) or self.frontier is not None:
+                    raise
             # A client that is killed says no good-bye, and leaves rows in its socket.
             connection.pgconn.finish()
 

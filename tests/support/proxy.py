@@ -1,6 +1,7 @@
 """A TCP proxy on loopback that delays, freezes and cuts what passes through.
 
     client ──▶ proxy ──▶ target      frozen: bytes wait, both ends believe that they are connected
+                                     (all of them, or only those that are connected already)
                                      cut: all connections are reset, new ones too, until `mend`
 
 INVARIANTS
@@ -22,8 +23,9 @@ class Proxy:
         self._target = target
         self._loop: asyncio.AbstractEventLoop
         self._ended = asyncio.Event()
-        self._flowing = asyncio.Event()
-        self._flowing.set()
+        self._flowing = _open()
+        self._frozen: list[asyncio.Event] = []
+        """Of connections that came before the others."""
         self._refusing = False
         self._delay_s = 0.0
         self._writers: set[asyncio.StreamWriter] = set()
@@ -39,9 +41,19 @@ class Proxy:
         """Let nothing pass; nobody is told."""
         self._call(self._flowing.clear)
 
+    def freeze_present(self) -> None:
+        """The same of the connections that there are; new ones flow."""
+
+        def frozen() -> None:
+            self._flowing.clear()
+            self._frozen.append(self._flowing)
+            self._flowing = _open()
+
+        self._call(frozen)
+
     def thaw(self) -> None:
         """Let it pass again, what has waited first."""
-        self._call(self._flowing.set)
+        self._call(self._thawed)
 
     def delay(self, seconds: float) -> None:
         """Hold every chunk up for so long."""
@@ -57,13 +69,13 @@ class Proxy:
         def mended() -> None:
             self._refusing = False
             self._delay_s = 0.0
-            self._flowing.set()
+            self._thawed()
 
         self._call(mended)
 
     def close(self) -> None:
         """End it, with all connections."""
-        self._call(self._flowing.set)
+        self._call(self._thawed)
         self._call(self._cut)
         self._loop.call_soon_threadsafe(self._ended.set)
         self._thread.join(10)
@@ -73,6 +85,11 @@ class Proxy:
             work()
 
         asyncio.run_coroutine_threadsafe(done(), self._loop).result(10)
+
+    def _thawed(self) -> None:
+        for flowing in (*self._frozen, self._flowing):
+            flowing.set()
+        self._frozen.clear()
 
     def _cut(self) -> None:
         self._refusing = True
@@ -105,10 +122,11 @@ class Proxy:
             writer.transport.abort()
             return
         self._writers |= {writer, far_writer}
+        flowing = self._flowing
         try:
             async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(self._pump(reader, far_writer))
-                tasks.create_task(self._pump(far_reader, writer))
+                tasks.create_task(self._pump(reader, far_writer, flowing))
+                tasks.create_task(self._pump(far_reader, writer, flowing))
         except* OSError:
             pass
         finally:
@@ -116,16 +134,24 @@ class Proxy:
             writer.transport.abort()
             far_writer.transport.abort()
 
-    async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _pump(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, flowing: asyncio.Event
+    ) -> None:
         while chunk := await reader.read(65_536):
             if self._delay_s:
                 await asyncio.sleep(self._delay_s)
-            await self._flowing.wait()
+            await flowing.wait()
             writer.write(chunk)
             await writer.drain()
         # One side is done: the other hears it, once nothing is frozen.
-        await self._flowing.wait()
+        await flowing.wait()
         raise ConnectionResetError
+
+
+def _open() -> asyncio.Event:
+    event = asyncio.Event()
+    event.set()
+    return event
 
 
 @contextlib.contextmanager

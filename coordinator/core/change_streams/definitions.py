@@ -2,13 +2,14 @@
 
 A table is known by its oid. What counts is what a row looks like: names, types and places of its
 columns, and its shard. Another name of the table, a default, a key or a comment changes no row. Of
-a view, its query and the names of its columns count.
+a view, its query and the names of its columns count. A materialized view that does not follow its
+inputs any more would be waited for in vain.
 """
 
 from collections.abc import Iterable
 
 from coordinator.core.catalog import VersionedCatalog
-from coordinator.core.change_streams.steps import StreamEnd, SubscriptionRequest
+from coordinator.core.change_streams.steps import StreamEnd, SubscriptionRequest, is_exact_view
 from coordinator.core.messages.catalog_changes import (
     CatalogChange,
     PutObject,
@@ -54,7 +55,8 @@ def _table_end(table: Table, catalog: Catalog, ts: Timestamp) -> StreamEnd | Non
     found = catalog.by_oid(table.oid)
     if found is None:
         return _dropped(kind, table.name, ts)
-    if found.shard == table.shard and _row_shape(found) == _row_shape(table):
+    followed = is_exact_view(found) == is_exact_view(table)
+    if found.shard == table.shard and followed and _row_shape(found) == _row_shape(table):
         return None
     return _changed(kind, table.name, ts)
 

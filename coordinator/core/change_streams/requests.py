@@ -10,6 +10,7 @@ from coordinator.core.change_streams.definitions import (
     first_definition_end,
     may_concern,
 )
+from coordinator.core.change_streams.followed_views import behind_at
 from coordinator.core.change_streams.steps import SubscriptionRequest
 from coordinator.core.effects import Effect, Reply, StopSubscribers, WakeSubscribers
 from coordinator.core.fences import fenced_table_refusal
@@ -66,7 +67,7 @@ def _refusal(core: CoreState, wanted: SubscriptionRequest) -> Refused | None:
         refused = refused or not_loaded(core, table, wanted.as_of, is_chosen=True)
         if refused is not None:
             return refused
-    return None
+    return behind_at(core.catalog, wanted)
 
 
 def _unknown(core: CoreState, table: Table) -> Refused | None:

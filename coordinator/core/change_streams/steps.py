@@ -37,6 +37,16 @@ class SubscriptionRequest:
         """Where its tables are stored."""
         return tuple([ShardId(table.shard) for table in self.tables])
 
+    @property
+    def exact_tables(self) -> tuple[Table, ...]:
+        """Those that are views with `refresh = 'on commit'`: told only where they are exact."""
+        return tuple(filter(is_exact_view, self.tables))
+
+
+def is_exact_view(table: Table) -> bool:
+    """Whether it is a materialized view that is exact at some timestamps, and behind at others."""
+    return table.query is not None and table.query.on_commit
+
 
 @dataclass(frozen=True, slots=True)
 class StreamEnd:
@@ -58,7 +68,9 @@ class FollowedShard:
 @dataclass(frozen=True, slots=True)
 class ChangeStep:
     """The next changes of a subscription: those of its tables in (after, upto]. None: `after` is
-    `upto`. `end`: what comes behind `upto`. `is_quiet`: no commit in there matters to it.
+    `upto`. `end`: what comes behind `upto`. `is_quiet`: no commit in there matters to it. `gaps`:
+    in which a view that it follows was behind, up to and with the commit that has attached it; what
+    was committed there is told as if it had been with that.
     """
 
     shards: tuple[FollowedShard, ...]
@@ -66,6 +78,11 @@ class ChangeStep:
     upto: Timestamp
     end: StreamEnd | None = None
     is_quiet: bool = False
+    gaps: tuple[tuple[Timestamp, Timestamp], ...] = ()
+
+    def told_at(self, ts: Timestamp) -> Timestamp:
+        """The timestamp at which a commit is told."""
+        return next((end for begin, end in self.gaps if begin <= ts <= end), ts)
 
     @property
     def is_empty(self) -> bool:

@@ -29,6 +29,9 @@ INVARIANTS
       Other commits do not wake it, its steps begin just before the next that does and end with the
       last, and only now and then it hears how far time has come. Its snapshot is told before its
       position moves.
+  S10 of a view with `refresh = 'on commit'` nothing is told, progress included, but at timestamps
+      at which it is exact. While it is behind the subscription stands still, and the attach is one
+      step. What it would end with behind the last of them, it ends with there.
 
 Not here: the changes themselves (`storage/changes.py`), waiting (`driver/change_streams.py`).
 """
@@ -39,6 +42,8 @@ from typing import Final
 
 import pyarrow as pa
 
+from coordinator.core.catalog import VersionedCatalog
+from coordinator.core.change_streams.followed_views import gap_end, gaps, last_exact
 from coordinator.core.change_streams.steps import (
     ChangeStep,
     FollowedShard,
@@ -81,6 +86,8 @@ class Subscription:
     schemas: tuple[pa.Schema, ...]
     given: Timestamp
     concerned_at: Timestamp
+    views: frozenset[int] = frozenset()
+    """Of what it follows, the oids of those views of S10."""
     next_concern: Timestamp | None = None
     asleep: bool = False
     is_fresh: bool = True
@@ -91,13 +98,9 @@ class Subscription:
         """Whether it asks for values (S9)."""
         return bool(self.request.asked)
 
-    def limit(self, frontier: Timestamp) -> Timestamp:
-        """The last timestamp that it may be told now (S1, S3)."""
-        return frontier if self.stop is None else Timestamp(min(frontier, self.stop - 1))
-
-    def is_over(self, frontier: Timestamp) -> bool:
-        """Whether nothing but its end is left to tell behind its position."""
-        return self.stop is not None and self.stop - 1 <= min(frontier, self.position)
+    def stops_by(self, frontier: Timestamp) -> bool:
+        """Whether its end is decided: what it may be told (S1) reaches to there (S3)."""
+        return self.stop is not None and self.stop - 1 <= frontier
 
     def stop_at(self, ts: Timestamp, end: StreamEnd) -> None:
         """End it before `ts`, if it does not end sooner."""
@@ -114,12 +117,14 @@ class Subscriptions:
         holds: ReadHolds,
         frontier: Callable[[], Timestamp],
         schema_of: Callable[[Table], pa.Schema],
+        catalogs: VersionedCatalog,
         settings: CoreSettings,
     ) -> None:
         self._shards = shards
         self._holds = holds
         self._frontier = frontier
         self._schema_of = schema_of
+        self._catalogs = catalogs
         self._progress_us = settings.subscribe_progress_us
         self._compare_us = settings.subscribe_compare_us
         self._lag_us = settings.subscription_lag_us
@@ -163,6 +168,7 @@ class Subscriptions:
             schemas=tuple(map(self._schema_of, request.tables)),
             given=before,
             concerned_at=before,
+            views=frozenset([table.oid for table in request.exact_tables]),
         )
         self._known[id_] = made
         self._asked.add(id_, request)
@@ -183,10 +189,10 @@ class Subscriptions:
     def take(self, id_: SubscriptionId, now: Timestamp) -> ChangeStep:
         """What it may be told next; nothing: it sleeps until it is woken (S4)."""
         known = self._known[id_]
-        limit = max(known.position, known.limit(self._frontier()))
+        limit = self._limit(known)
         changed = self._has_changes(known)
         upto = self._end_of_step(known, limit) if known.asks and changed else limit
-        over = known.stop is not None and known.stop - 1 <= upto
+        over = upto == limit and known.stops_by(self._frontier())
         if not over and (self._must_pause(known, now) if changed else self._may_rest(known, now)):
             if not changed and not known.request.closes:
                 self._move(known, limit)
@@ -207,8 +213,32 @@ class Subscriptions:
             FollowedShard(self._shards[shard], schema)
             for shard, schema in zip(known.request.shards, known.schemas, strict=True)
         ]
-        end = known.end if over else None
-        return ChangeStep(tuple(shards), known.position, upto, end, is_quiet=not changed)
+        end = self._end_behind(known, upto) if over else None
+        found = gaps(self._catalogs, known.views, known.position, upto)
+        return ChangeStep(tuple(shards), known.position, upto, end, not changed, found)
+
+    def _limit(self, known: Subscription) -> Timestamp:
+        """The last timestamp that it may be told now (S1, S3, S10)."""
+        limit = self._frontier()
+        if known.stop is not None:
+            limit = Timestamp(min(limit, known.stop - 1))
+        return self._exact_by(known, limit)
+
+    def _exact_by(self, known: Subscription, ts: Timestamp) -> Timestamp:
+        """S10: `ts`, or the last timestamp before at which its views are exact."""
+        if ts <= known.position or not known.views:
+            return max(known.position, ts)
+        return last_exact(self._catalogs, known.views, known.position, ts)
+
+    def _is_over(self, known: Subscription) -> bool:
+        """Whether nothing but its end is left to tell behind its position."""
+        return known.stops_by(self._frontier()) and self._limit(known) == known.position
+
+    def _end_behind(self, known: Subscription, upto: Timestamp) -> StreamEnd:
+        """How it ends when it was told everything up to `upto`."""
+        assert known.stop is not None, "S3: it has an end"
+        in_gap = upto < known.stop - 1 and known.end.sqlstate is None
+        return gap_end(known.request, upto) if in_gap else known.end
 
     def _end_of_step(self, known: Subscription, limit: Timestamp) -> Timestamp:
         """Of one that asks for values; it moves to where they begin (S9)."""
@@ -216,8 +246,10 @@ class Subscriptions:
         if known.is_fresh or (begin is not None and begin > limit):
             return limit
         if begin is not None and known.position >= known.given:
-            self._move(known, Timestamp(max(known.position, begin - 1)))
-        return min(limit, known.concerned_at)
+            self._move(known, self._exact_by(known, Timestamp(begin - 1)))
+        upto = min(limit, known.concerned_at)
+        # What is in a gap is told with its end.
+        return upto if self._exact_by(known, upto) == upto else limit
 
     def _may_rest(self, known: Subscription, now: Timestamp) -> bool:
         """Whether one without changes is spared how far time has come (S9)."""
@@ -303,7 +335,7 @@ class Subscriptions:
             lag_max = self._lag_us
             if lag_max is None:
                 lag_max = min(map(self._holds.history_of, known.request.shards))
-            if frontier - known.position > lag_max and not known.is_over(frontier):
+            if frontier - known.position > lag_max and not self._is_over(known):
                 self.end_at(known, Timestamp(known.position + 1), _too_late(known.position))
                 late.append(known.id)
         return late
@@ -326,7 +358,7 @@ class Subscriptions:
         self._seen = frontier
         woken: list[SubscriptionId] = []
         for known in looked_at:
-            if known.asleep and self._has_news(known, frontier, now):
+            if known.asleep and self._has_news(known, now):
                 self._wake(known)
                 woken.append(known.id)
         return woken
@@ -340,11 +372,11 @@ class Subscriptions:
             if not asleep:
                 self._asleep.pop(place, None)
 
-    def _has_news(self, known: Subscription, frontier: Timestamp, now: Timestamp) -> bool:
+    def _has_news(self, known: Subscription, now: Timestamp) -> bool:
         shards = known.request.shards
-        if known.is_over(frontier) or any(self._shards[shard].fenced for shard in shards):
+        if self._is_over(known) or any(self._shards[shard].fenced for shard in shards):
             return True
-        limit = known.limit(frontier)
+        limit = self._limit(known)
         if limit <= known.position:
             return False
         if self._has_changes(known):
@@ -353,7 +385,7 @@ class Subscriptions:
             return True
         if not known.request.closes:
             self._move(known, limit)
-        return known.is_over(frontier)
+        return self._is_over(known)
 
 
 def _too_late(position: Timestamp) -> StreamEnd:

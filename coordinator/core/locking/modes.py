@@ -43,6 +43,30 @@ class LockMode(IntFlag):
         """The name in pg_locks."""
         return _SHOWN[self]
 
+    # Locks are compared many times a statement, and the operators of `enum` cost a microsecond.
+    def __and__(self, other: int) -> "LockMode":
+        return _mode(int.__and__(self, other))
+
+    def __or__(self, other: int) -> "LockMode":
+        return _mode(int.__or__(self, other))
+
+    def __bool__(self) -> bool:
+        return int.__ne__(self, 0)
+
+    def __hash__(self) -> int:
+        return int.__hash__(self)
+
+
+_modes: Final[dict[int, LockMode]] = {}
+
+
+def _mode(value: int) -> LockMode:
+    """The mode or modes of a number."""
+    known = _modes.get(value)
+    if known is None:
+        known = _modes[value] = LockMode(value)
+    return known
+
 
 _M = LockMode
 _SHARE_AND_UP: Final = _M.SHARE | _M.SHARE_ROW_EXCLUSIVE | _M.EXCLUSIVE | _M.ACCESS_EXCLUSIVE

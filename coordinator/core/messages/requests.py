@@ -38,7 +38,7 @@ from coordinator.core.notifications.changes import NotificationChanges
 from coordinator.core.predicates import ReadPredicate
 from coordinator.core.short_writes.by_key import WriteByKey
 from coordinator.core.sources.completions import AsideMessage, SourceMessage, UpstreamReleased
-from coordinator.core.views.deltas import PutViewProgram, ViewsMaintained
+from coordinator.core.views.deltas import AttachComputed, PutViewProgram, ViewsMaintained
 from sql.catalog.catalog import Catalog, NameDependency, Table
 from storage.batch import DataFile, RowEncoder, WriteBatch
 from storage.known_rows import OldRows
@@ -430,6 +430,6 @@ Message: TypeAlias = (
     | GroupPassed | GroupFailed | CutFlushed | Tidied | Tick | Disconnected | ShutDown | Optimize
     | Vacuum | FilesRewritten | Vacuumed | Forgotten | ShardDamaged
     | BeginSubscription | TakeStep | MoveSubscription | Unsubscribe | SourceMessage
-    | ViewsMaintained | PutViewProgram
+    | ViewsMaintained | PutViewProgram | AttachComputed
     | AsideMessage | UpstreamReleased | AwaitLoad | AwaitUpstreams | LeaveUpstreams
 )  # fmt: skip

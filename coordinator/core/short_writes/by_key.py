@@ -51,11 +51,9 @@ class RowFinder(Protocol):
     """Finds rows of one table in memory."""
 
     def find(
-        self, view: ShardView, key: Key, values: tuple[Hashable, ...], *, is_newest: bool
+        self, view: ShardView, key: Key, values: tuple[Hashable, ...]
     ) -> tuple[RowIdentity, RowValues] | None:
-        """The row that has a unique key. Raises CannotEvaluate if it is not in memory (E4).
-        `is_newest`: the view shows everything that is committed, and nothing else.
-        """
+        """The row that has a unique key. Raises CannotEvaluate if it is not in memory (E4)."""
         ...
 
 

@@ -70,7 +70,7 @@ class _ShardRows:
         if known is not None:
             return None if known.values is None else known
         assert self._member is not None, "E1: a member looks"
-        found = self._member.finder.find(self._view, key, values, is_newest=True)
+        found = self._member.finder.find(self._view, key, values)
         if found is None:
             return None
         row = CurrentRow(found[0], found[1], found[1])

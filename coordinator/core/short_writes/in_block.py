@@ -16,7 +16,7 @@ INVARIANTS
   I2  a step asks for no lock before it has found its rows, and takes them in their order.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 
 from pyroaring import BitMap64
@@ -65,9 +65,10 @@ def _change(core: CoreState, message: ChangeInBlock) -> list[Effect]:
         return [_not_here(message)]
     txn.begin_statement()
     assert txn.snapshot is not None, "X1: who writes by key has a snapshot"
-    view = _view(core, txn, write.table, state, txn.snapshot.ts)
+    ts = txn.snapshot.ts
+    rows = _OwnView(lambda: _view(core, txn, write.table, state, ts), write.finder)
     try:
-        found = write.evaluate(_OwnView(view, write.finder))
+        found = write.evaluate(rows)
         changes = found if write.locks is None else ()
         batch = _batch(write.encoder, changes)
     except (CannotEvaluate, ValueError, OverflowError, ArithmeticError):
@@ -127,15 +128,18 @@ def _view(
 
 
 class _OwnView:
-    """The rows of a transaction's view (CurrentRows)."""
+    """The rows of a transaction's view (CurrentRows), which is made for who looks for one."""
 
-    def __init__(self, view: ShardView, finder: RowFinder) -> None:
-        self._view = view
+    def __init__(self, make: Callable[[], ShardView], finder: RowFinder) -> None:
+        self._make = make
+        self._view: ShardView | None = None
         self._finder = finder
 
     def find(self, key: Key, values: tuple[Hashable, ...]) -> CurrentRow | None:
         """See CurrentRows."""
-        found = self._finder.find(self._view, key, values, is_newest=False)
+        if self._view is None:
+            self._view = self._make()
+        found = self._finder.find(self._view, key, values)
         return None if found is None else CurrentRow(found[0], found[1])
 
 

@@ -24,8 +24,7 @@ INVARIANTS
       view's delta in the same stash transaction, or ends the interval there.
   V3  no harm: a view never makes a write fail. It delays only commits that write its inputs: by the
       unit before them and their own, each of which waits `view_budget_us` for its deltas at most.
-      Catch-up takes no lock on an input. After it has lost, it takes a lease: computing is cut off
-      (C2 of `coordinator/server/view_catch_up.py`), binding before and the commit after are not.
+      Catch-up takes no lock on an input (C2 of `coordinator/server/view_catch_up.py`).
   V4  no lie: stored rows answer a query only at timestamps where the view is exact, and to
       transactions that have changed nothing. Otherwise its definition answers, at the same
       timestamp (`sql/binder/stored/view_reads.py`).
@@ -33,7 +32,9 @@ INVARIANTS
   V6  one writer: only CREATE, REFRESH, catch-up and lanes write the rows of a view. The first three
       attach it in the same commit, whose validation proves that the inputs are as they were read
       (A1 of `validation.py`). So the attach is one step, and is refused at levels that do not
-      validate. Who writes an input behind an attach of the same gather waits for the next one.
+      validate. Where inputs never rest, catch-up writes rows of an earlier time, and a unit
+      attaches the view with all that has changed since (N9 of `lane_gathering.py`). Who writes an
+      input behind an attach of the same gather waits for the next one.
   V7  falling behind is, for validation, a write of every row of the view. Who has read stored rows
       since loses (40001), also within one group. The rows of a delta are an entry of their shard,
       for members behind it too. One that writes an input of a view that it has read commits: its
@@ -62,8 +63,9 @@ INVARIANTS
 Many rows leave a view behind at once: staged files, or more than `view_delta_rows_max`. So do DDL,
 an error of the query, and a program that is missing.
 
-`exactness` says which views a change leaves behind, and `left_views` when the rows of such a view
-were exact last. `deltas` has what lanes and maintenance exchange, `lane_steps` the steps between.
+`exactness` says which views a change leaves behind, and `left_views` of which time the rows of such
+a view are. `attaching` says whether a unit may attach one. `deltas` has what lanes and maintenance
+exchange, `lane_steps` the steps between.
 
 Not here: programs (`sql/incremental/`), running them (`coordinator/execution/views/maintain.py`),
 computing rows anew (`coordinator/server/view_catch_up.py`).

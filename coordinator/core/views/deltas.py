@@ -3,6 +3,8 @@
     MaintainViews: views with programs, inputs as they were and their changes ─▶ driver
     ViewsMaintained: for each view what goes and comes, or nothing: it was given up ─▶ core
 
+    AttachComputed: a view whose rows are of an earlier time ─▶ a unit adds what has changed since
+
 Values only. To the core a program is opaque: whoever runs it has made it.
 """
 
@@ -10,10 +12,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
+import pyarrow as pa
+
+from coordinator.core.messages.identities import RequestId
 from sql.catalog.catalog import Catalog, Table
 from sql.catalog.objects import ExactView
 from storage.batch import ShardView, WriteBatch
 from storage.known_rows import OldRows
+from storage.shard import ShardState
+from storage.types import Timestamp
 
 ViewProgram: TypeAlias = object
 """How the rows of a view follow from changes of its inputs."""
@@ -66,11 +73,47 @@ class InputRows:
 
 
 @dataclass(frozen=True, slots=True)
+class ComputedRows:
+    """The rows of a view that is behind: those of its query at `exact.computed_at`, and written at
+    `written_at`. `exact`: how it would be exact if nothing had changed since.
+    """
+
+    exact: ExactView
+    written_at: Timestamp
+
+
+@dataclass(frozen=True, slots=True)
+class AttachComputed:
+    """Attach a view that is behind, by a unit that adds what has changed since its rows were
+    computed (N9 of `lane_gathering.py`). The owner holds that timestamp until the reply. Reply
+    Committed, or Refused: it is behind still.
+    """
+
+    request: RequestId
+    oid: int
+    rows: ComputedRows
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierInput:
+    """An input of a view whose rows were computed earlier: at `after`. What has changed since are
+    all changes of `state` after that, and those of the unit.
+    """
+
+    state: ShardState
+    schema: pa.Schema
+    after: Timestamp
+
+
+@dataclass(frozen=True, slots=True)
 class ViewRows:
-    """A view to maintain, and its stored rows, which are those of its query before the unit."""
+    """A view to maintain, and its stored rows: those of its query before the unit. `earlier`: by
+    oid, its inputs, if they are those of an earlier time, and the view is to be attached.
+    """
 
     view: MaintainedView
     stored: ShardView
+    earlier: Mapping[int, EarlierInput] = field(default_factory=dict[int, EarlierInput])
 
 
 @dataclass(frozen=True, slots=True)

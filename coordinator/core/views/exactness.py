@@ -89,6 +89,12 @@ def changed_definitions(changes: Iterable[CatalogChange]) -> tuple[set[int], boo
     return oids, any_type
 
 
+def has_same_meaning(oid: int, view: ExactView, since: Iterable[CatalogChange]) -> bool:
+    """Whether the query of a view means what it did before these changes."""
+    changed, any_type = changed_definitions(since)
+    return not any_type and oid not in changed and view.definitions.isdisjoint(changed)
+
+
 def without_exactness(catalog: Catalog, left: Collection[int]) -> Catalog:
     """The catalog in which these views are behind."""
     exact = {oid: view for oid, view in catalog.exact_views.items() if oid not in left}

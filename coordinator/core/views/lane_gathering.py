@@ -14,13 +14,18 @@ INVARIANTS
       Behind others, whose deltas are not known yet, it would be refused as by V7.
   N8  a unit that has lost a validation is maintained once more without the losers. The second time
       its views are left behind (V11).
+  N9  a view that is behind is attached by a unit: to its rows, which catch-up has computed and
+      written, the unit adds what has changed since, and what its own members change. So inputs
+      that never rest keep no view from being attached. If its deltas do not come in time, it stays
+      behind, and the other members commit.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from coordinator.core.admission import commit_refusal
+from coordinator.core.catalog import apply_changes
 from coordinator.core.gathering import (
     Gathering,
     add_changes,
@@ -30,10 +35,12 @@ from coordinator.core.gathering import (
 )
 from coordinator.core.group_members import (
     GroupMember,
+    PendingAttach,
     PendingChange,
     PendingCommit,
     PendingInsert,
 )
+from coordinator.core.messages.catalog_changes import AttachView
 from coordinator.core.messages.identities import ConnectionId, RequestId
 from coordinator.core.messages.replies import Refused
 from coordinator.core.own_writes import merge_batches
@@ -42,7 +49,9 @@ from coordinator.core.short_writes.gathered import ShortWritesOfGroup
 from coordinator.core.sources.batches import PendingBatch
 from coordinator.core.stale_definitions import stale_refusal
 from coordinator.core.validation import RecentHistory, WritesAhead
+from coordinator.core.views.attaching import AttachableViews, attach_refusal
 from coordinator.core.views.deltas import SAME_ROWS, MaintainedView, ViewDelta
+from coordinator.core.views.exactness import changed_definitions
 from coordinator.core.views.lane_map import Lane, joined_lane, touched_tables
 from coordinator.core.views.lanes import EvaluatedUnit, Lanes, LaneUnit
 from sql.catalog.catalog import Catalog
@@ -58,11 +67,13 @@ _NOTHING: Final = WriteBatch()
 class AdmissionRules:
     """How a gather takes members. `take`: evaluate one at its place; True: it was in flight or in a
     lane. `keeps_rows`: K2 and A9 of one that was in a lane. `room`: members and bytes.
+    `attachable`: N9.
     """
 
     take: Callable[[Gathering, GroupMember, bool], None]
     keeps_rows: Callable[[PendingCommit], Refused | None]
     room: tuple[int, int]
+    attachable: AttachableViews
 
 
 @dataclass(slots=True)
@@ -72,6 +83,8 @@ class _Forming:
     lane: Lane
     group: Gathering
     again: LaneUnit | None = None
+    attached: int | None = None
+    """The view that it attaches (N9)."""
 
     def has_room(self, room: tuple[int, int]) -> bool:
         return self.again is None and self.group.has_room(*room)
@@ -117,6 +130,9 @@ class LaneGathering:
 
     def takes(self, pending: GroupMember) -> bool:
         """Whether a member is in a lane now, or waits for one (N6)."""
+        if isinstance(pending, PendingAttach):
+            self._take_attach(pending)
+            return True
         known = self._sessions.get(pending.owner)
         touched = touched_tables(pending)
         lanes = self._lanes.map_of(self._group.catalog).touching(touched)
@@ -127,6 +143,8 @@ class LaneGathering:
         if not all(self._is_committed(view) for lane in writing for view in lane.views):
             return self._wait(pending, lanes)  # attached by a member ahead
         near = [f for f in self._forming if not f.lane.tables.isdisjoint(touched)]
+        # The inputs of a view that is about to be attached are those of no lane yet.
+        writing += [f.lane for f in near if f.attached and not f.lane.inputs.isdisjoint(written)]
         if not writing or not self._may_be_maintained(pending, writing):
             return self._wait(pending, lanes) if near or known is not None else False
         wanted = joined_lane(writing)
@@ -137,6 +155,30 @@ class LaneGathering:
         self._rules.take(forming.group, pending, False)
         self._drain(forming.group)
         return True
+
+    def _take_attach(self, pending: PendingAttach) -> None:
+        """N9: it begins a unit, if nobody ahead in this gather has touched what it rests on."""
+        group, exact = self._group, pending.rows.exact
+        known = self._lanes.map_of(group.catalog).touching({*exact.inputs, pending.oid})
+        touched = exact.inputs.union({pending.oid}, *(lane.tables for lane in known))
+        ahead = (*group.members, *group.inserts, *group.fed)
+        is_touched = any(not touched.isdisjoint(touched_tables(one)) for one in ahead)
+        changed, any_type = changed_definitions(group.changes)
+        is_touched = is_touched or any_type or not exact.definitions.isdisjoint(changed)
+        near = any(not f.lane.tables.isdisjoint(touched) for f in self._forming)
+        if is_touched or near or not touched.isdisjoint(self._busy):
+            self._busy |= touched
+            group.wait(pending)
+            return
+        view = self._rules.attachable.find(pending, group.catalog)
+        if isinstance(view, Refused):
+            group.refuse(pending, view)
+            return
+        lane = Lane.of([*(view for lane in known for view in lane.views), view])
+        forming = _Forming(lane, self._beside(), attached=pending.oid)
+        self._rules.take(forming.group, pending, False)
+        self._forming.append(forming)
+        self._sessions[pending.owner] = forming
 
     def _wait(self, pending: GroupMember, lanes: Iterable[Lane]) -> bool:
         for lane in lanes:
@@ -177,7 +219,7 @@ class LaneGathering:
         rows_max = self._lanes.rows_max
         if isinstance(pending, PendingInsert):
             return len(pending.insertion.rows) <= rows_max
-        if isinstance(pending, PendingChange):
+        if isinstance(pending, PendingChange | PendingAttach):
             return True
         if isinstance(pending, PendingCommit):
             if pending.txn.changes:
@@ -227,7 +269,7 @@ class LaneGathering:
             unit.work, unit.tries = work, unit.tries + 1
         shards = self._input_shards(unit)
         changed = [batch for shard, batch in work.batches.items() if shard in shards]
-        if not changed:
+        if not changed and unit.attach is None:
             unit.deltas = dict.fromkeys((view.oid for view in unit.lane.views), SAME_ROWS)
         elif not self._lanes.has_workers or not _is_small(changed, self._lanes.rows_max):
             unit.deltas = {}
@@ -284,6 +326,9 @@ class LaneGathering:
                 return group.definition_verdict(insertion.table, insertion.names)
             case PendingChange(change=change):
                 return group.definition_verdict(change.table, change.names)
+            case PendingAttach():
+                found = self._rules.attachable.find(member, group.catalog)
+                return found if isinstance(found, Refused) else None
             case _:
                 return batch_refusal(group, member)
 
@@ -303,7 +348,8 @@ class LaneGathering:
     def _try_again(self, unit: LaneUnit, lost: dict[RequestId, Refused]) -> None:
         """N8."""
         group = self._group
-        forming = _Forming(unit.lane, self._beside(), unit)
+        attached = None if unit.attach is None else unit.attach.oid
+        forming = _Forming(unit.lane, self._beside(), unit, attached)
         if unit.tries:
             self._lanes.over.add(unit.txn)
         else:
@@ -313,6 +359,8 @@ class LaneGathering:
                 group.refuse(member, lost[member.request])
             elif group.must_leave(member):
                 group.refuse(member, stale_refusal(EARLIER_FIRST))
+            elif unit.tries and isinstance(member, PendingAttach):
+                group.refuse(member, attach_refusal("its unit has lost twice"))
             elif unit.tries:
                 self._rules.take(group, member, True)
             else:
@@ -330,6 +378,13 @@ class LaneGathering:
                 kept.append((view, delta))
             elif group.catalog.exact_views.get(view.oid) == view.exact:
                 self._lanes.count(view.oid).fell_behind += 1
+        attach = unit.attach
+        is_attached = attach is not None and any(view.oid == attach.oid for view, _ in kept)
+        if attach is not None and not is_attached:
+            group.refuse(attach, attach_refusal("what has changed since was not added in time"))
+            # It was answered: without a timestamp for the group, the others come back (V10).
+            others = tuple([member for member in work.members if member is not attach])
+            unit.work = work = replace(work, members=others)
         group.members.extend(work.members)
         group.notifying.extend(work.notifying)
         group.answers.update(work.answers)
@@ -343,17 +398,34 @@ class LaneGathering:
         for view, delta in kept:
             self._add_delta(view, delta)
         group.leave_views(unit.tables(), maintained={view.oid for view, _ in kept})
-        self.units.append(unit)
+        if attach is not None and is_attached:
+            change = AttachView(attach.oid, attach.rows.exact)
+            version = group.catalog.version + 1
+            group.catalog = apply_changes(group.catalog, [change], version=version)
+            group.changes.append(change)
+        if work.members:
+            self.units.append(unit)
+        else:
+            self._lanes.over.add(unit.txn)
 
     def _may_keep(self, unit: LaneUnit, view: MaintainedView) -> bool:
         tables = self._group.catalog.named_tables.by_oid
-        if self._group.catalog.exact_views.get(view.oid) != view.exact:
+        attach = unit.attach
+        if attach is not None and view.oid == attach.oid:
+            if self._is_redefined(view):
+                return False
+        elif self._group.catalog.exact_views.get(view.oid) != view.exact:
             return False
         needed = [tables.get(oid) for oid in (view.oid, *view.exact.inputs)]
         for table in needed:
             if table is None or self._has_changed(unit, ShardId(table.shard)):
                 return False
         return not self._group.recent.shards[ShardId(view.table.shard)].fenced
+
+    def _is_redefined(self, view: MaintainedView) -> bool:
+        """Whether a member ahead changes what the query of a view means."""
+        changed, any_type = changed_definitions(self._group.changes)
+        return any_type or view.oid in changed or not view.exact.definitions.isdisjoint(changed)
 
     def _add_delta(self, view: MaintainedView, delta: ViewDelta) -> None:
         """The rows of a view are an entry for members behind it (V7)."""

@@ -11,7 +11,13 @@ from coordinator.core.effects import Effect
 from coordinator.core.locking.lock_table import GROUP_TXN
 from coordinator.core.locking.requests import serve_waiters
 from coordinator.core.state import CoreState
-from coordinator.core.views.deltas import InputRows, MaintainViews, ViewRows
+from coordinator.core.views.deltas import (
+    EarlierInput,
+    InputRows,
+    MaintainedView,
+    MaintainViews,
+    ViewRows,
+)
 from coordinator.core.views.lanes import LaneUnit
 from sql.catalog.catalog import Table
 from storage.batch import ShardView, WriteBatch
@@ -30,8 +36,14 @@ def maintain_views(core: CoreState, units: Iterable[LaneUnit], now: Timestamp) -
         budget = core.settings.view_budget_us
         attempt = core.groups.lanes.begin(unit, Timestamp(now + budget))
         catalog = core.catalog.current
+        attach = unit.attach
+        if attach is not None:
+            core.holds.acquire(unit.txn, Timestamp(attach.rows.exact.computed_at))
+        attached = None if attach is None else attach.oid
         views = [
-            view for view in unit.lane.views if catalog.exact_views.get(view.oid) == view.exact
+            view
+            for view in unit.lane.views
+            if view.oid == attached or catalog.exact_views.get(view.oid) == view.exact
         ]
         read = {oid for view in views for oid in view.exact.inputs}
         tables = catalog.named_tables.by_oid
@@ -39,7 +51,14 @@ def maintain_views(core: CoreState, units: Iterable[LaneUnit], now: Timestamp) -
             MaintainViews(
                 attempt,
                 catalog,
-                tuple(ViewRows(view, _rows(core, view.table)) for view in views),
+                tuple(
+                    ViewRows(
+                        view,
+                        _rows(core, view.table),
+                        _earlier(core, view) if view.oid == attached else {},
+                    )
+                    for view in views
+                ),
                 {oid: _input_rows(core, tables[oid], unit) for oid in sorted(read)},
                 budget,
             )
@@ -55,6 +74,16 @@ def _rows(core: CoreState, table: Table, own: WriteBatch | None = None) -> Shard
     state = _state(core, table)
     schema = core.schema_of(table) if state.definitions else None
     return state.view(_NEWEST, own=own, schema=schema)
+
+
+def _earlier(core: CoreState, view: MaintainedView) -> dict[int, EarlierInput]:
+    """The inputs of a view that is to be attached, as they were when its rows were computed."""
+    tables = core.catalog.current.named_tables.by_oid
+    at = Timestamp(view.exact.computed_at)
+    return {
+        oid: EarlierInput(_state(core, tables[oid]), core.schema_of(tables[oid]), at)
+        for oid in view.exact.inputs
+    }
 
 
 def _input_rows(core: CoreState, table: Table, unit: LaneUnit) -> InputRows:

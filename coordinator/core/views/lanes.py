@@ -19,7 +19,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from coordinator.core.group_members import GroupMember
+from coordinator.core.group_members import GroupMember, PendingAttach
 from coordinator.core.locking.modes import LockMode
 from coordinator.core.messages.identities import ConnectionId, RequestId, TransactionId
 from coordinator.core.recent_writes import CommittedWrites
@@ -81,6 +81,11 @@ class LaneUnit:
     def txn(self) -> TransactionId:
         """By which it holds locks and a timestamp: no transaction's."""
         return TransactionId(-self.number)
+
+    @property
+    def attach(self) -> PendingAttach | None:
+        """The view that it attaches (N9 of `lane_gathering.py`)."""
+        return next((m for m in self.work.members if isinstance(m, PendingAttach)), None)
 
     @property
     def sessions(self) -> Iterable[ConnectionId]:

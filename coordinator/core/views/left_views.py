@@ -1,6 +1,7 @@
-"""Until when the stored rows of a view that is behind were exact, for who brings it up to date.
+"""Of which timestamp the stored rows of a view that is behind are, for who brings it up to date.
 
     attach ─▶ exact ─▶ LeaveView at c ─▶ behind: the rows are still those of the query at c - 1
+    catch-up writes what it has computed at t, and does not attach it ─▶ behind: those at t
 
 INVARIANTS
   B1  a LeftView is only told if the stored rows are those of `exact_at`, and the query means the
@@ -11,35 +12,46 @@ from dataclasses import dataclass
 
 from coordinator.core.messages.catalog_changes import AttachView, LeaveView
 from coordinator.core.state import CoreState
-from coordinator.core.views.exactness import changed_definitions
+from coordinator.core.views.deltas import ComputedRows
+from coordinator.core.views.exactness import has_same_meaning
+from sql.catalog.objects import ExactView
 from storage.types import FIRST_TIMESTAMP, ShardId, Timestamp
 
 
 @dataclass(frozen=True, slots=True)
 class LeftView:
-    """The last timestamp at which a view was exact."""
+    """The timestamp of the rows: the last at which the view was exact, or it was computed."""
 
     exact_at: Timestamp
 
 
-def left_view(core: CoreState, oid: int) -> LeftView | None:
-    """See B1; None: its rows have to be computed anew. Changes nothing."""
+def left_view(core: CoreState, oid: int, computed: ComputedRows | None = None) -> LeftView | None:
+    """See B1; None: its rows have to be computed anew. Changes nothing. `computed`: what catch-up
+    has written last.
+    """
     table = core.catalog.current.by_oid(oid)
-    if table is None or oid in core.catalog.current.exact_views:
+    state = None if table is None else core.shards.get(ShardId(table.shard))
+    if state is None or oid in core.catalog.current.exact_views:
         return None
+    for rows in (computed, _left_rows(core, oid)):
+        if rows is None or state.last_write > rows.written_at:
+            continue
+        at = Timestamp(rows.exact.computed_at)
+        if has_same_meaning(oid, rows.exact, core.catalog.made_after(at)):
+            return LeftView(at)
+    return None
+
+
+def _left_rows(core: CoreState, oid: int) -> ComputedRows | None:
+    """The rows at the end of the last exact interval."""
     left_at = _left_at(core, oid)
     if left_at is None:
         return None
     exact_at = Timestamp(left_at - 1)
     exact = core.catalog.at(exact_at).exact_views.get(oid)
-    state = core.shards.get(ShardId(table.shard))
-    if exact is None or state is None or state.last_write > exact_at:
+    if exact is None:
         return None
-    since = [change for _, some in core.catalog.changes_after(exact_at) for change in some]
-    changed, any_type = changed_definitions(since)
-    if any_type or oid in changed or not exact.definitions.isdisjoint(changed):
-        return None
-    return LeftView(exact_at)
+    return ComputedRows(ExactView(exact.inputs, exact.definitions, exact_at), exact_at)
 
 
 def _left_at(core: CoreState, oid: int) -> Timestamp | None:

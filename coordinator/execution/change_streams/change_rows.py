@@ -9,11 +9,12 @@ INVARIANTS
       A form that looks at all rows of a timestamp has limits of its own (`netting.py`).
   D4  a commit that wrote to several tables is one step: its timestamp is the same in all of them.
       Rows of each are given to the plan alone, and no rows of the others: it adds up (`linear`).
+      So are the commits of a gap in which a view was behind (S10 of `subscriptions.py`).
 """
 
 import heapq
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby, islice
 from operator import itemgetter
 from typing import Final
@@ -153,7 +154,11 @@ def _commits(step: ChangeStep) -> Iterator[TableChanges]:
     """All commits of a step, in order (D4)."""
     found = [_commits_of(one, step) for one in step.shards]
     for ts, parts in groupby(heapq.merge(*found, key=itemgetter(0)), key=itemgetter(0)):
-        yield TableChanges(ts, {name: change for _, name, change in parts})
+        tables: dict[RelationId, Change] = {}
+        for _, name, change in parts:
+            known = tables.get(name)
+            tables[name] = change if known is None else _together(known, change)
+        yield TableChanges(ts, tables)
 
 
 def _commits_of(
@@ -161,7 +166,14 @@ def _commits_of(
 ) -> Iterator[tuple[Timestamp, RelationId, Change]]:
     name = RelationId(followed.state.shard)
     for change in changes(followed.state, step.after, step.upto, followed.schema):
-        yield change.ts, name, change
+        yield step.told_at(change.ts), name, change
+
+
+def _together(first: Change, other: Change) -> Change:
+    """Two commits of a gap as one (S10 of `subscriptions.py`): rows that came and went again cancel
+    out as equal ones do.
+    """
+    return replace(other, came=(*first.came, *other.came), went=(*first.went, *other.went))
 
 
 def _rows(change: Change) -> int:

@@ -72,11 +72,11 @@ class TargetTable:
         self._scan = Scan(RelationId(table.shard), table.name, tuple(columns), every)
 
     def find(
-        self, view: ShardView, key: Key, values: tuple[Hashable, ...], *, is_newest: bool
+        self, view: ShardView, key: Key, values: tuple[Hashable, ...]
     ) -> tuple[RowIdentity, RowValues] | None:
         """See RowFinder."""
         try:
-            return self._rows.find(view, key, values, is_newest=is_newest)
+            return self._rows.find(view, key, values)
         except NotInMemoryError as error:
             raise CannotEvaluate from error
 

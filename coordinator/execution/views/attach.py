@@ -21,14 +21,18 @@ def attach_view(execution: Execution, table: Table, ts: Timestamp, query: Plan) 
     assert table.query is not None, "V6: it is a materialized view"
     if not table.query.on_commit or transaction.isolation not in VALIDATING:
         return False
-    inputs, definitions = _relations_below(execution.catalog(), table)
-    view = ExactView(inputs, definitions, ts)
+    view = exact_view(execution.catalog(), table, ts)
     transaction.changed_catalog = transaction.wrote = True
-    if _reads_tables(execution.catalog(), inputs, query):
+    if _reads_tables(execution.catalog(), view.inputs, query):
         put_program(execution.services, table, view, query)
     change = AttachView(table.oid, view)
     execution.services.coordination.change_catalog(transaction.id, [change])
     return True
+
+
+def exact_view(catalog: Catalog, table: Table, ts: Timestamp) -> ExactView:
+    """How a view is exact whose rows are those of its query at `ts`."""
+    return ExactView(*_relations_below(catalog, table), ts)
 
 
 def _reads_tables(catalog: Catalog, inputs: Collection[int], query: Plan) -> bool:
@@ -53,7 +57,7 @@ def put_program(services: Services, table: Table, exact: ExactView, query: Plan)
     upkeep.reason = program.reason
     if isinstance(program, MaintenanceProgram):
         upkeep.strategy = program.strategy.value
-        services.coordination.put_view_program(table.oid, exact.computed_at, program)
+        services.coordination.followed_views.put_program(table.oid, exact.computed_at, program)
 
 
 def _relations_below(catalog: Catalog, table: Table) -> tuple[frozenset[int], frozenset[int]]:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+from coordinator.core.views.deltas import ComputedRows
 from sql.incremental.derive import maintenance_program
 from sql.incremental.program import MaintenanceProgram, NotIncremental
 from sql.plan.nodes import Plan
@@ -43,6 +44,8 @@ class ViewUpkeep:
     strategy: str | None = None
     reason: str | None = None
     query: Plan | None = None
+    computed: ComputedRows | None = None
+    """What catch-up has written last without an attach."""
     program: MaintenanceProgram | NotIncremental | None = None
     """Of the query. Engines know plans by identity, so one that is still right is kept."""
     is_warm: bool = False
@@ -70,8 +73,8 @@ class ViewUpkeep:
 
 @dataclass(slots=True)
 class CatchUpLog:
-    """By oid, the views that follow their inputs; `told`: called when one is found exact, and
-    when it is known how commits maintain it.
+    """By oid, the views that follow their inputs; `told`: called when one is found exact, when it
+    is known how commits maintain it, and when a try came to nothing.
     """
 
     views: dict[int, ViewAttempts] = field(default_factory=dict[int, ViewAttempts])

@@ -14,7 +14,8 @@ INVARIANTS
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from dataclasses import replace
 from itertools import islice
 from time import perf_counter
 from typing import Final
@@ -34,6 +35,7 @@ from compute.maintenance import (
 )
 from compute.reference.support import RowsAllowed
 from coordinator.core.views.deltas import (
+    EarlierInput,
     InputRows,
     MaintainViews,
     ViewDelta,
@@ -49,9 +51,11 @@ from sql.errors import SqlError
 from sql.incremental.program import STORED_ROWS, MaintenanceProgram, step_scan
 from sql.plan.nodes import Plan, RelationId
 from storage.batch import ShardView, WriteBatch
+from storage.changes import Change, changes, places_in, view_of_places
 from storage.known_rows import KnownRows, OldRows
 from storage.row_schema import conform_to_schema
 from storage.shard_view import selected_rows
+from storage.types import ShardId
 
 log = logging.getLogger("meridian.views")
 
@@ -111,7 +115,7 @@ class ViewMaintenance:
         program = rows.view.program
         assert isinstance(program, MaintenanceProgram), "nobody else has made it"
         inputs = {
-            RelationId(one.table.shard): _change(one)
+            RelationId(one.table.shard): _change(one, rows.earlier.get(oid))
             for oid, one in effect.inputs.items()
             if oid in rows.view.exact.inputs
         }
@@ -203,10 +207,35 @@ def _as_if(view: ShardView) -> InputChange:
     return InputChange(view, view, came, went)
 
 
-def _change(rows: InputRows) -> InputChange:
-    """The sides of an input."""
+def _change(rows: InputRows, earlier: EarlierInput | None) -> InputChange:
+    """The sides of an input. `earlier`: as it was when the rows of the view were computed."""
     name, came = RelationId(rows.table.shard), rows.changes.inserts
     schema = rows.before.schema
     arrived = schema.empty_table() if came is None else conform_to_schema(came, schema)
-    went = selected_rows(rows.before, rows.changes.deletes)
-    return InputChange(rows.before, rows.after, rows_in_memory(name, arrived), went)
+    arriving = rows_in_memory(name, arrived)
+    if earlier is None:
+        went = selected_rows(rows.before, rows.changes.deletes)
+        return InputChange(rows.before, rows.after, arriving, went)
+    state, after, shard = earlier.state, earlier.after, ShardId(name)
+    since = list(_few(changes(state, after, state.last_write, earlier.schema)))
+    came_since = [part for one in since for part in one.came]
+    went_since = [part for one in since for part in one.went]
+    view = view_of_places(shard, earlier.schema, came_since)
+    return InputChange(
+        before=state.view(after, schema=earlier.schema),
+        after=rows.after,
+        came=replace(view, inline=(*view.inline, *arriving.inline)),
+        went=view_of_places(
+            shard, earlier.schema, [*went_since, *places_in(rows.before, rows.changes.deletes)]
+        ),
+    )
+
+
+def _few(found: Iterable[Change]) -> Iterator[Change]:
+    """Changes, as long as they are not too many."""
+    count = 0
+    for change in found:
+        count += sum(len(part.rows) for part in (*change.came, *change.went))
+        if count > DELTA_ROWS_MAX:
+            raise TooManyChanges
+        yield change

@@ -59,8 +59,9 @@ async def refresh_by_changes(execution: Execution, statement: RefreshMaterialize
         return False
     if source is None or any(map(follows_inputs, statement.tables)):
         return False
-    left = execution.services.coordination.left_view(table.oid)
     upkeep = execution.services.catch_up.upkeep_of(table.oid)
+    followed = execution.services.coordination.followed_views
+    left = followed.left(table.oid, upkeep.computed)
     program = None if left is None else upkeep.program_for(source)
     if left is None or not isinstance(program, MaintenanceProgram):
         return False

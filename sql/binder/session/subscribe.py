@@ -16,7 +16,7 @@ from sql.binder.queries.select import bind_query
 from sql.binder.queries.target_list import TargetEntry, settle_target, sort_target
 from sql.binder.resolve.query_result import resolve_unknown_columns
 from sql.binder.state import Binding, FromItem, Scope, SelectResult
-from sql.binder.stored.view_reads import reads_following_view
+from sql.binder.stored.view_reads import check_follows_stored
 from sql.catalog.catalog import Table
 from sql.catalog.meridian_schema import is_server_state
 from sql.catalog.objects import RELATION_SPACE, ViewDefinition
@@ -130,8 +130,7 @@ def _followed(
     tables = tuple(binding.tables.values())
     for table in tables:
         _check_table(table, position)
-    if reads_following_view(binding):
-        raise not_supported("SUBSCRIBE to a materialized view that follows its inputs", position)
+    check_follows_stored(binding, position)
     linear = None if plan_has_subquery(result.plan) else linear_plan(result.plan)
     plan = prune_columns(result.plan if linear is None else linear)
     columns = tuple([OutputColumn(column.name, column.type) for column in result.columns])

@@ -11,8 +11,8 @@ from sql.binder.resolve.coercion import coerce_to_storage
 from sql.binder.state import Binding
 from sql.binder.stored.views import view_plan
 from sql.catalog.catalog import Table, definition_of
-from sql.catalog.view_reads import ViewReads
-from sql.errors import SqlError
+from sql.catalog.view_reads import BEHIND_HINT, ViewReads
+from sql.errors import SqlError, not_supported
 from sql.plan.nodes import ColumnRef, Plan, PlanColumn, Project
 
 
@@ -62,16 +62,18 @@ def stored_definition_plan(binding: Binding, table: Table) -> tuple[Plan, tuple[
     return Project(plan, made, exprs), made
 
 
-def reads_following_view(binding: Binding) -> bool:
-    """Whether the statement reads such a view, in one way or the other."""
-    read = {*binding.tables.values()}
+def check_follows_stored(binding: Binding, position: int) -> None:
+    """Refuse a statement that follows the definition of such a view where it means the view."""
     for table in binding.context.catalog.named_tables.materialized.values():
         view = table.materialized_view
-        if view is None or not follows_inputs(table):
+        if view is None or not follows_inputs(table) or definition_of(view) not in binding.uses:
             continue
-        if table in read or definition_of(view) in binding.uses:
-            return True
-    return False
+        if table in binding.tables.values():
+            continue
+        if table.oid in binding.context.catalog.exact_views:
+            raise not_supported("SUBSCRIBE to the definition of a materialized view", position)
+        message = f'materialized view "{table.name}" is behind its inputs'
+        raise SqlError("55000", message, position, hint=BEHIND_HINT)
 
 
 def view_ways(binding: Binding) -> tuple[str, ...]:

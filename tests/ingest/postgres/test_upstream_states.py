@@ -201,7 +201,7 @@ def test_changes_that_the_copy_of_a_later_table_has_are_left_out(
         identity = await reader.start(progress, [table])
         database.execute("INSERT INTO t (id) VALUES (1)", "INSERT INTO other VALUES (1)")
         copy = PostgresReader(
-            database.address(), publication="p", slot=f"{database.slot}_add", name="feed_add"
+            database.address(), publication="p", slot=f"{database.slot[:-1]}2", name="feed_add"
         )
         copied = await copy.prepare([other])
         database.execute("INSERT INTO other VALUES (2)", "INSERT INTO t (id) VALUES (2)")

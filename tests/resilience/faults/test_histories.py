@@ -13,7 +13,14 @@ from tests.resilience.faults import nemesis, workloads
 from tests.resilience.faults.constraints import Constraints
 from tests.resilience.faults.nemesis import STRIKES, Strike
 from tests.resilience.faults.running import Plan, run
-from tests.resilience.faults.workloads import Bank, Claims, Lists, Registers, Workload
+from tests.resilience.faults.workloads import (
+    Bank,
+    Claims,
+    Lists,
+    Registers,
+    ViewedBank,
+    Workload,
+)
 from tests.support.servers import ON_SPARK
 
 # More seeds, more meetings of fault and load.
@@ -42,8 +49,9 @@ def _assert_strictly_serializable(
             ],
         ),
         (Registers, [nemesis.sync_fails, nemesis.clock_jumps]),
+        (ViewedBank, [nemesis.kill, nemesis.kill]),
     ],
-    ids=["bank", "registers"],
+    ids=["bank", "registers", "views"],
 )
 def test_strictly_serializable(
     tmp_path: Path, workload: type[Workload], strikes: Sequence[Strike]
@@ -71,7 +79,7 @@ def test_strictly_serializable_under(
 
 @pytest.mark.slow
 @pytest.mark.spark
-@pytest.mark.parametrize("workload", [Bank, Claims, Lists], ids=lambda w: w.__name__)
+@pytest.mark.parametrize("workload", [Bank, ViewedBank, Claims, Lists], ids=lambda w: w.__name__)
 def test_strictly_serializable_while_the_jvm_is_killed(
     tmp_path: Path, workload: type[Workload]
 ) -> None:

@@ -9,7 +9,6 @@ INVARIANTS
 """
 
 import asyncio
-import json
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -31,6 +30,7 @@ from tests.support.foreign_readers import (
     delta_spark_reader,
     duckdb_reader,
 )
+from tests.support.log_cuts import cuts_of_versions
 from tests.support.servers import meridian
 
 COLUMNS = "id bigint NOT NULL, label text, price numeric(12, 2), ratio double precision, ok boolean"
@@ -111,15 +111,6 @@ async def crash(target: Target) -> None:
     await nemesis.kill(target)
 
 
-def _versions(table: Path) -> dict[int, int]:
-    """The cut of every version, as the log tells it."""
-    found: dict[int, int] = {}
-    for path in sorted((table / "_delta_log").glob("*.json")):
-        commit = json.loads(path.read_text().splitlines()[0])["commitInfo"]
-        found[int(path.stem)] = commit["meridian"]["cut"]
-    return found
-
-
 def _directories(dsn: str, warehouse: Path) -> Mapping[str, Path]:
     with psycopg.connect(dsn, autocommit=True) as connection:
         shards = connection.execute("SELECT DISTINCT table_name, shard FROM meridian.cuts")
@@ -161,7 +152,7 @@ def _compare(root: Path, readers: Mapping[str, ForeignReader]) -> int:
     compared = 0
     with meridian(root, REFERENCE) as server:
         for table, path in _directories(server.dsn, server.data / "warehouse").items():
-            cuts = _versions(path)
+            cuts = cuts_of_versions(path)
             assert [*cuts] == [*range(len(cuts))], f"{table}: versions are missing"
             for version, ours in _ours(server.dsn, table, cuts).items():
                 for name, reader in readers.items():

@@ -6,6 +6,7 @@
 | Sets | blind inserts into one table or two; read all | lost or half commits, staleness |
 | Registers | overwrite; read two and write one; read all | write skew, lost update |
 | Bank | move money between accounts, with a ledger | read skew, half commits |
+| ViewedBank | the same, and all balances are read through views | a view that is not its query |
 | Claims | insert if neither of two tables has the slot | phantoms |
 | Counters | `SET value = value + 1 RETURNING value` | lost or doubled increments |
 
@@ -264,7 +265,9 @@ async def _column(connection: asyncpg.Connection, sql: str, *arguments: object) 
 class Bank:
     """Accounts in one table and every transfer in another: the one explains the other."""
 
-    tables = ("accounts", "ledger")
+    tables: Sequence[str] = ("accounts", "ledger")
+    shown = "accounts"
+    """What balances are read from."""
 
     def __init__(self, accounts: int = 5, balance: int = 100) -> None:
         self._accounts = range(accounts)
@@ -289,7 +292,7 @@ class Bank:
 
         async def body(connection: asyncpg.Connection) -> list[Operation]:
             for account, change in ((debit, -entry[3]), (credit, entry[3])):
-                sql = "SELECT balance FROM accounts WHERE id = $1"
+                sql = f"SELECT balance FROM {self.shown} WHERE id = $1"
                 [balance] = await _column(connection, sql, account)
                 sql = "UPDATE accounts SET balance = $2 WHERE id = $1"
                 await connection.execute(sql, account, balance + change)
@@ -302,9 +305,11 @@ class Bank:
         """See Workload."""
         rows: list[asyncpg.Record] = []
         balances: dict[int, int] = {}
+        totals: list[int] = []
 
         async def body(connection: asyncpg.Connection) -> list[Operation]:
-            balances.update(await connection.fetch("SELECT id, balance FROM accounts"))
+            balances.update(await connection.fetch(f"SELECT id, balance FROM {self.shown}"))
+            totals.extend(await self._totals(connection))
             rows.extend(await connection.fetch("SELECT id, debit, credit, amount FROM ledger"))
             return [ReadSet("ledger", tuple(row[0] for row in rows))]
 
@@ -314,14 +319,40 @@ class Bank:
         for _, debit, credit, amount in rows:
             expected[debit] -= amount
             expected[credit] += amount
-        if balances != expected:
-            why = f"accounts {balances}, by the ledger {expected}"
+        if balances != expected or any(total != sum(expected.values()) for total in totals):
+            why = f"accounts {balances}, totals {totals}, by the ledger {expected}"
             client.account.findings.append(Finding("fractured", why))
         return True
+
+    async def _totals(self, _connection: asyncpg.Connection) -> list[int]:
+        """Sums of all balances."""
+        return []
 
     def judge(self, account: Account) -> list[Finding]:
         """See Workload."""
         return check_real_time_set(account.history())
+
+
+class ViewedBank(Bank):
+    """A bank whose balances are read through materialized views that follow the accounts."""
+
+    tables = ("accounts", "ledger", "seen", "total", "busiest")
+    shown = "seen"
+
+    async def create(self, client: Client) -> None:
+        """See Workload."""
+        await super().create(client)
+        for name, query in (
+            ("seen", "SELECT id, balance FROM accounts"),
+            ("total", "SELECT sum(balance)::bigint AS total FROM accounts"),
+            ("busiest", "SELECT debit, max(amount) AS most FROM ledger GROUP BY debit"),
+        ):
+            await client.fetch(
+                f"CREATE MATERIALIZED VIEW {name} WITH (refresh = 'on commit') AS {query}"
+            )
+
+    async def _totals(self, connection: asyncpg.Connection) -> list[int]:
+        return await _column(connection, "SELECT total FROM total")
 
 
 class Claims:
@@ -460,4 +491,4 @@ def _counted(transaction: Transaction) -> int:
     return operation.value or 0
 
 
-ALL = (Lists, Sets, Registers, Bank, Claims, Counters)
+ALL = (Lists, Sets, Registers, Bank, ViewedBank, Claims, Counters)

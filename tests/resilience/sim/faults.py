@@ -22,7 +22,7 @@ from typing import TypeAlias, TypeVar
 from storage.errors import AlreadyExists, Indeterminate, NotFound, StorageError
 from storage.memory import MemoryObjectStore
 from storage.object_store import ObjectStore
-from storage.stash import Require, Stash, Write
+from storage.stash import Ended, Require, Stash, Write
 from storage.types import Epoch
 
 Fault: TypeAlias = Callable[[str], Awaitable[None]]
@@ -110,6 +110,30 @@ class FaultyStash:
             except (StopIteration, StorageError):
                 continue
             raise AssertionError("M2: a memory stash waits for nothing")
+
+
+class PromptFaultyStash(FaultyStash):
+    """The same, as a stash that takes transactions over at once (PromptStash)."""
+
+    def __init__(self, inner: Stash, fault: Fault) -> None:
+        super().__init__(inner, fault)
+        self._handed_over: set[asyncio.Task[None]] = set()
+
+    def hand_over(
+        self, epoch: Epoch, writes: Sequence[Write], requires: Sequence[Require], ended: Ended
+    ) -> None:
+        async def work() -> None:
+            failure: Exception | None = None
+            try:
+                await self.transact(epoch, writes, requires=requires)
+            except StorageError as error:
+                failure = error
+            ended(failure)
+
+        # A task of the process that hands it over: it is killed and paused with it.
+        task = asyncio.get_running_loop().create_task(work())
+        self._handed_over.add(task)
+        task.add_done_callback(self._handed_over.discard)
 
 
 class TwoStepStore:

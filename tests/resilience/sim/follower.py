@@ -17,7 +17,7 @@ INVARIANTS
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 
 import pyarrow as pa
 
@@ -35,8 +35,9 @@ from sql.statements.bound import BoundQuery, OutputColumn, Subscribe
 from sql.types.sql_type import INT8
 from storage.known_rows import Points
 from storage.types import Timestamp
+from tests.resilience.history.events import Key
 from tests.resilience.sim.memory import Memory
-from tests.resilience.sim.rows import SCHEMA, timeline_of
+from tests.resilience.sim.rows import SCHEMA, number_of, timeline_of
 from tests.resilience.sim.server import Server
 from tests.resilience.sim.world import World
 
@@ -52,16 +53,22 @@ Content = tuple[int, ...]
 
 
 class Follower:
-    """See the module. One follows one table, or the rows of it that have key `only`."""
+    """See the module. One follows a table with the rows of these keys, or, if `only` is given, its
+    rows that have this number. A view has the rows of several tables.
+    """
 
     def __init__(
-        self, world: World, memory: Memory, name: str, keys: int, only: int | None
+        self,
+        world: World,
+        memory: Memory,
+        name: str,
+        keys: Sequence[Key],
+        only: int | None = None,
     ) -> None:
         self.name = name
         self._world = world
         self._memory = memory
-        numbers = range(1, keys + 1) if only is None else (only,)
-        self._keys = [f"{name}_{number}" for number in numbers]
+        self._keys = [key for key in keys if only in (None, number_of(key))]
         self._only = only
         self._fold: Counter[Content] = Counter()
         self._frontier: Timestamp | None = None
@@ -178,8 +185,7 @@ class Follower:
         self._world.tally.progressed += 1
         rows = sorted(self._fold.elements())
         for key in self._keys:
-            number = int(key.rpartition("_")[2])
-            answer = tuple([(row[1], row[2]) for row in rows if row[0] == number])
+            answer = tuple([(row[1], row[2]) for row in rows if row[0] == number_of(key)])
             self._memory.keep(Timestamp(ts - 1), key, answer)
             self._memory.travelled(Timestamp(ts - 1), key)
 
@@ -210,16 +216,9 @@ class Follower:
         """E3: time is closed for it all the while, so that a wake-up that does not come is lost."""
         patience = reader.patience()
         if patience is not None:
-            try:
-                async with asyncio.timeout(patience):
-                    await stream.wait()
-            except TimeoutError:
-                return False
-            return True
-        try:
-            async with asyncio.timeout(LONG_S):
-                await stream.wait()
-        except TimeoutError:
+            return await _is_woken(stream, patience)
+        # A server that was paused wakes it in the same moment in which its time is over.
+        if not await _is_woken(stream, LONG_S) and not await _is_woken(stream, 0):
             step = stream.take()
             (followed,) = step.shards
             told = not step.is_quiet and followed.state.wrote_between(step.after, step.upto)
@@ -240,6 +239,15 @@ class Follower:
     def _expect(self, holds: bool, why: str) -> None:
         if not holds:
             self._world.found("followed", f"{self.name}: {why}")
+
+
+async def _is_woken(stream: ChangeStream, within_s: float) -> bool:
+    try:
+        async with asyncio.timeout(within_s):
+            await stream.wait()
+    except TimeoutError:
+        return False
+    return True
 
 
 def _tuples(batch: pa.RecordBatch) -> Iterator[tuple[int, ...]]:

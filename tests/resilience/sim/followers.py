@@ -65,7 +65,8 @@ class Followers(Usual):
             free = [follower for follower in self._followers if follower.is_free]
             if len(self._followers) < FOLLOWERS_MAX and (not free or rng.random() < 0.3):
                 only = rng.choice((None, None, 1, 2))
-                free = [Follower(session.world, session.memory, name, keys=2, only=only)]
+                keys = [f"{name}_{number}" for number in (1, 2)]
+                free = [Follower(session.world, session.memory, name, keys, only)]
                 self._followers += free
             if free:
                 rng.choice(free).start(session.server, owner)

@@ -67,18 +67,16 @@ class Finder:
     looked_for: set[tuple[Hashable, ...]]
 
     def find(
-        self, view: ShardView, key: TableKey, values: tuple[Hashable, ...], *, is_newest: bool
+        self, view: ShardView, key: TableKey, values: tuple[Hashable, ...]
     ) -> tuple[RowIdentity, RowValues] | None:
         """See RowFinder."""
         self.looked_for.add(values)
         wanted = SingleKey(self.table, key, values)
         try:
-            places = self.index.places(view, wanted, may_read=True, is_newest=is_newest)
+            places = self.index.places(view, wanted, may_read=True)
             assert places is not None, "it may read"
             assert len(places) <= 1, f"{values} has {places}"
-            first = self.index.places(
-                view, wanted, may_read=True, is_newest=is_newest, is_unique=True
-            )
+            first = self.index.places(view, wanted, may_read=True, is_unique=True)
             assert first == places, f"{values} has {places}, and {first} is found first"
             return (places[0], self._row(view, places[0])) if places else None
         except NotFound as error:  # a deposed leader; a successor has removed it

@@ -11,6 +11,7 @@ INVARIANTS
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import cast
@@ -27,6 +28,8 @@ from coordinator.core.messages.identities import Isolation
 from coordinator.core.messages.replies import RefusedReason
 from coordinator.core.messages.requests import Insertion
 from coordinator.core.short_writes.by_key import RowValues
+from coordinator.core.transactions import VALIDATING
+from coordinator.core.views.deltas import ComputedRows
 from coordinator.driver.coordination import LockBlocks, RequestRefused
 from coordinator.transaction.notifications import PendingNotifications
 from sql.catalog.catalog import SYSTEM_TIMELINE, NameDependency, ReadHold, Table
@@ -74,6 +77,7 @@ class Session(Queries):
     def _renew(self) -> None:
         super()._renew()
         self._savepoints = 0
+        self._computed: tuple[int, ExactView] | None = None
         self._insert: tuple[Table, Sequence[Content]] | None = None
         self._change: KeyChange | None = None
         self._affected: int | None = None
@@ -231,6 +235,8 @@ class Session(Queries):
         return None
 
     async def _commit(self) -> Timestamp:
+        if self._computed is not None:
+            return await self._commit_computed(*self._computed)
         if self._change is not None:
             return await self._change_by_key(self._change)
         pending = self._pending.changes()
@@ -240,6 +246,21 @@ class Session(Queries):
             return await self._insert_alone(*self._insert)
         single = self._single and bool(self._written)
         return await self._driver.commit(self._txn, pending, single=single)
+
+    async def _commit_computed(self, oid: int, exact: ExactView) -> Timestamp:
+        """The rows of a view as of a timestamp that is held until a unit has attached it."""
+        driver = self._driver
+        hold = driver.begin(self._owner, read_only=True)
+        try:
+            await driver.snapshot(hold, as_of=Timestamp(exact.computed_at))
+            ts = await driver.commit(self._txn)
+            await self.think()
+            with suppress(RequestRefused, LockBlocks):
+                await driver.followed_views.attach(oid, ComputedRows(exact, ts))
+                self.world.tally.attached_by_units += 1
+            return ts
+        finally:
+            driver.abort(hold)
 
     async def _insert_alone(self, table: Table, content: Sequence[Content]) -> Timestamp:
         """As a session does with an INSERT that it has bound before (H5)."""
@@ -418,14 +439,16 @@ class Session(Queries):
         await self.look()
 
     async def attach(self, name: str, inputs: Sequence[str], keys: Sequence[Key]) -> None:
-        """Catch-up: the rows of a view that is behind are computed anew, and said to be exact."""
+        """Catch-up: the rows of a view that is behind are computed anew, and said to be exact. At a
+        level that proves nothing, a unit of its lane does that, behind the commit.
+        """
 
         async def work() -> None:
-            view = self.table(name)
+            view, followed = self.table(name), self._driver.followed_views
             exact = self.snapshot.catalog.exact_views.get(view.oid)
             if exact is not None:
                 # As after a start: how to maintain it is in no record.
-                self._driver.put_view_program(view.oid, exact.computed_at, PROGRAM)
+                followed.put_program(view.oid, exact.computed_at, PROGRAM)
                 return
             await self.locks.table(view, LockMode.ROW_EXCLUSIVE)
             shown = await self._rows_at(self.snapshot, keys)
@@ -437,10 +460,13 @@ class Session(Queries):
                 self._write(f"{name}_0", content, old, keeps_keys=False)
             below = frozenset(self.table(one).oid for one in inputs)
             self._written.add(name)
-            change = AttachView(view.oid, ExactView(below, below, ts))
-            self._driver.put_view_program(view.oid, ts, PROGRAM)
-            self._driver.change_catalog(self._txn, [change])
             self._insert = None
+            exact = ExactView(below, below, ts)
+            followed.put_program(view.oid, ts, PROGRAM)
+            if self._isolation not in VALIDATING:
+                self._computed = view.oid, exact
+                return
+            self._driver.change_catalog(self._txn, [AttachView(view.oid, exact)])
             self.world.tally.attached += 1
 
         self._steps += 1

@@ -15,6 +15,7 @@ INVARIANTS
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from coordinator.core.messages.catalog_changes import (
     PutObject,
@@ -30,7 +31,7 @@ from tests.resilience.history.events import Add, Finding, History, Key, Operatio
 from tests.resilience.sim.odds import CALM
 from tests.resilience.sim.server import Server
 from tests.resilience.sim.session import Session
-from tests.resilience.sim.upstream import MAIN, SCRIPTED, ScriptedUpstream
+from tests.resilience.sim.upstream import MAIN, SCRIPTED, ScriptedUpstream, generation_of
 from tests.resilience.sim.upstream_changes import register_changes, set_changes
 from tests.resilience.sim.workload import Draw, Plan, Usual, one_by_one, perform
 
@@ -216,8 +217,10 @@ class Sources(Usual):
         assert self._upstream is not None, "it is drained"
         await asyncio.sleep(DRAINED_S)
         sources = sources_of(leader.driver.newest_catalog)
-        there = {f"{source.feed_id}.{source.generation}" for source in sources}
-        left = self._upstream.slots - there
+        there = set(map(generation_of, sources))
+        slots = sorted(self._upstream.slots)
+        left = [slot for slot in slots if slot.rpartition(".")[0] not in there]
+        left += [a for a, b in pairwise(slots) if a.rpartition(".")[0] == b.rpartition(".")[0]]
         return f"{sorted(left)} are left upstream" if left else None
 
     def judge(self, history: History) -> Sequence[Finding]:

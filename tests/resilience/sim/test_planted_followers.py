@@ -38,10 +38,11 @@ def progress_before_rows(patch: pytest.MonkeyPatch) -> None:
 
 
 def up_to_inclusive(patch: pytest.MonkeyPatch) -> None:
-    def limit(self: Subscription, frontier: Timestamp) -> Timestamp:
-        return frontier if self.stop is None else Timestamp(min(frontier, self.stop))
+    def limit(self: Subscriptions, known: Subscription) -> Timestamp:
+        last = self._frontier()
+        return last if known.stop is None else Timestamp(min(last, known.stop))
 
-    patch.setattr(Subscription, "limit", limit)
+    patch.setattr(Subscriptions, "_limit", limit)
 
 
 def snapshot_at_another_timestamp(patch: pytest.MonkeyPatch) -> None:

@@ -23,8 +23,9 @@ from coordinator.core.sources.leftovers import Leftovers
 from coordinator.core.sources.records import NEVER, Leftover, SourceRecord, put_source_record
 from coordinator.core.sources.running import AwaitedPosition, RunningSource, SourceState
 from coordinator.core.state import CoreState
-from coordinator.driver import fed_rows, sources
+from coordinator.driver import fed_rows, reading_hold, sources
 from coordinator.driver.fed_rows import FedRows
+from coordinator.driver.reading_hold import ReadingHold
 from coordinator.driver.sources import SourceEffects
 from ingest.postgres import fold
 from sql.catalog.catalog import Table
@@ -141,6 +142,15 @@ def records_lost_with_a_batch(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(steps, "_failed", forgetful)
 
 
+def started_though_deposed(patch: pytest.MonkeyPatch) -> None:
+    """Whoever stood still goes on upstream, without asking whether it leads."""
+
+    async def nothing(_self: SourceEffects) -> None:
+        return
+
+    patch.setattr(SourceEffects, "_leads", nothing)
+
+
 def last_record_wins(patch: pytest.MonkeyPatch) -> None:
     """Of a key that changes twice in a batch the last record is taken, instead of folded (S4)."""
     patch.setattr(fold, "_fill", lambda new, _before: new)
@@ -228,6 +238,23 @@ def generation_left_behind(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(steps, "left_before", lambda _source: ())
 
 
+def copied_though_passed(patch: pytest.MonkeyPatch) -> None:
+    """A copy is taken that the stream has passed: it lacks what was committed in between (J4)."""
+    advance = steps.advance_copy
+
+    def blind(core: CoreState, source: RunningSource, now: Timestamp) -> list[Effect]:
+        read_to, source.read_to = source.read_to, {}
+        try:
+            return advance(core, source, now)
+        finally:
+            source.read_to = read_to
+
+    # The stream would seldom pass one otherwise.
+    patch.setattr(reading_hold, "_MAKING_S", 0.0)
+    patch.setattr(ReadingHold, "check", lambda _self, _position: None)
+    patch.setattr(steps, "advance_copy", blind)
+
+
 def upstream_not_asked(patch: pytest.MonkeyPatch) -> None:
     """Who waits for upstream is answered as soon as the source runs."""
     reached = recency._is_reached
@@ -248,6 +275,7 @@ def upstream_not_asked(patch: pytest.MonkeyPatch) -> None:
         (upstream_transaction_split, "calm"),
         (older_attempt_accepted, "calm"),
         (records_lost_with_a_batch, "disks"),
+        (started_though_deposed, "successions"),
         (last_record_wins, "calm"),
         (replaced_rows_stay, "calm"),
         (equal_rows_stay, "calm"),
@@ -259,6 +287,7 @@ def upstream_not_asked(patch: pytest.MonkeyPatch) -> None:
         (loaded_with_its_copy, "calm"),
         (rows_stay_over_a_resnapshot, "calm"),
         (generation_left_behind, "calm"),
+        (copied_though_passed, "calm"),
         (upstream_not_asked, "calm"),
     ],
     ids=[
@@ -269,6 +298,7 @@ def upstream_not_asked(patch: pytest.MonkeyPatch) -> None:
         "upstream transaction split",
         "older attempt accepted",
         "records lost with a batch",
+        "started though deposed",
         "last record wins",
         "replaced rows stay",
         "equal rows stay",
@@ -280,6 +310,7 @@ def upstream_not_asked(patch: pytest.MonkeyPatch) -> None:
         "loaded with its copy",
         "rows stay over a RESNAPSHOT",
         "generation left behind",
+        "copied though passed",
         "upstream not asked",
     ],
 )

@@ -7,14 +7,17 @@ import pytest
 
 from coordinator.core import admission, group_commit
 from coordinator.core.catalog import encode_changes
+from coordinator.core.change_streams import requests, subscriptions
 from coordinator.core.gathering import Gathering
 from coordinator.core.group_commit import GroupCommit, UnwrittenHolder
+from coordinator.core.group_members import GroupMember, PendingAttach, PendingInsert
 from coordinator.core.messages.catalog_changes import AttachView, CatalogChange, LeaveView
 from coordinator.core.messages.replies import Refused
 from coordinator.core.recent_writes import CommittedWrites
 from coordinator.core.transactions import Transaction
 from coordinator.core.validation import RecentHistory, conflict_refusal
-from coordinator.core.views import exactness, lane_gathering
+from coordinator.core.views import exactness, lane_gathering, lane_steps
+from coordinator.core.views.attaching import AttachableViews
 from coordinator.core.views.deltas import MaintainedView, ViewDelta, ViewsMaintained
 from coordinator.core.views.lane_gathering import LaneGathering
 from coordinator.core.views.lanes import Lanes, LaneUnit
@@ -230,6 +233,60 @@ def locks_over_lanes(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(GroupCommit, "holders", without_lanes)
 
 
+# --- views that units attach --------------------------------------------------------------------
+
+
+def attached_without_the_rest(patch: pytest.MonkeyPatch) -> None:
+    """What has changed since the rows were computed is not added (N9)."""
+    patch.setattr(lane_steps, "_earlier", lambda *_: {})
+
+
+def attached_by_rows_of_another_time(patch: pytest.MonkeyPatch) -> None:
+    """Somebody else has written rows of the view since (N9)."""
+    find = AttachableViews.find
+
+    def whoever_wrote(
+        self: AttachableViews, pending: PendingAttach, catalog: Catalog
+    ) -> MaintainedView | Refused:
+        rows = replace(pending.rows, written_at=Timestamp(1 << 62))
+        return find(self, replace(pending, rows=rows), catalog)
+
+    patch.setattr(AttachableViews, "find", whoever_wrote)
+
+
+def attached_over_writes_meanwhile(patch: pytest.MonkeyPatch) -> None:
+    """An input was written to while the rest was computed, by nobody of the unit (N5, N6)."""
+    changed, take = LaneGathering._has_changed, LaneGathering.takes
+
+    def unchanged(self: LaneGathering, unit: LaneUnit, shard: ShardId) -> bool:
+        return unit.attach is None and changed(self, unit, shard)
+
+    def passing(self: LaneGathering, pending: GroupMember) -> bool:
+        if any(unit.attach for unit in self._lanes.units()) and isinstance(pending, PendingInsert):
+            return False
+        return take(self, pending)
+
+    patch.setattr(LaneGathering, "_has_changed", unchanged)
+    patch.setattr(LaneGathering, "takes", passing)
+
+
+# --- subscriptions ------------------------------------------------------------------------------
+
+
+def followed_while_behind(patch: pytest.MonkeyPatch) -> None:
+    """A subscriber hears of progress behind the end of the exact interval (S10)."""
+
+    def everywhere(_: object, __: Collection[int], ___: Timestamp, upto: Timestamp) -> Timestamp:
+        return upto
+
+    patch.setattr(subscriptions, "last_exact", everywhere)
+
+
+def followed_from_behind(patch: pytest.MonkeyPatch) -> None:
+    """A subscriber may begin where the view is behind (S10)."""
+    patch.setattr(requests, "behind_at", lambda *_: None)
+
+
 @pytest.mark.parametrize(
     ("plant", "weather"),
     [
@@ -250,6 +307,11 @@ def locks_over_lanes(patch: pytest.MonkeyPatch) -> None:
         (names_of_stored_rows_as_maintained, "calm"),
         (leases_over_lanes, "calm"),
         (locks_over_lanes, "locks"),
+        (attached_without_the_rest, "calm"),
+        (attached_by_rows_of_another_time, "calm"),
+        (attached_over_writes_meanwhile, "calm"),
+        (followed_while_behind, "calm"),
+        (followed_from_behind, "calm"),
     ],
     ids=[
         "behind and a reader does not notice",
@@ -269,6 +331,11 @@ def locks_over_lanes(patch: pytest.MonkeyPatch) -> None:
         "compaction between maintenance and commit",
         "leases over lanes",
         "locks over lanes",
+        "attached without what came since",
+        "attached by rows of another time",
+        "attached over writes meanwhile",
+        "progress while behind",
+        "followed from where it is behind",
     ],
 )
 def test_planted_in_views(plant: Plant, weather: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,12 +12,15 @@ INVARIANTS
   U1  nothing is acknowledged that was not given, and nothing is read that is forgotten (F3, F4).
   U2  a reader gives whole transactions, in their order, from where it was started (F6, F9).
   U3  what stands here for a source is gone some time after its DROP (F8); the workload looks.
+  U4  a slot has one reader: who starts takes it from whoever had it. It has nothing from before it
+      was made.
 """
 
 import asyncio
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import pyarrow as pa
 
@@ -62,6 +65,14 @@ class UpstreamTransaction:
     process: int
 
 
+@dataclass(slots=True)
+class ScriptedSlot:
+    """It has the log from `begins` on. `holder`: who reads by it (U4)."""
+
+    begins: int
+    holder: "ScriptedReader | None" = None
+
+
 class ScriptedUpstream:
     """See the module."""
 
@@ -72,8 +83,8 @@ class ScriptedUpstream:
         self.log: list[UpstreamTransaction] = []
         self.rows: dict[str, list[ChangeRow]] = {}
         self.forgotten = 0
-        self.slots: set[str] = set()
-        """What stands here for sources, by their ids."""
+        self.slots: dict[str, ScriptedSlot] = {}
+        """What stands here for sources, by their ids, generations and epochs."""
         self.given = 0
         self._drained: asyncio.Event | None = None
 
@@ -131,11 +142,12 @@ class ScriptedReaders:
         _connection: ConnectionDefinition | None,
         *,
         joins: bool = False,
+        epoch: int = 0,
     ) -> "ScriptedReader":
         """See SourceReaders."""
         assert source.connector == SCRIPTED, "the simulation has no other upstream"
-        slot = JOINS if joins else _slot(source)
-        return ScriptedReader(self.upstream, self.fault, self.leads, slot)
+        slot = JOINS if joins else generation_of(source)
+        return ScriptedReader(self.upstream, self.fault, self.leads, slot, epoch)
 
     async def release(
         self, source: SourceDefinition, connection: ConnectionDefinition | None
@@ -143,10 +155,15 @@ class ScriptedReaders:
         """See SourceReaders."""
         for generation in range(1, source.generation + 1):
             older = replace(source, generation=generation)
-            await (await self.reader(older, connection)).release()
+            await (await self.reader(older, connection, epoch=_LAST)).release()
 
 
-def _slot(source: SourceDefinition) -> str:
+_LAST = 1 << 60
+"""Later than all epochs of a run."""
+
+
+def generation_of(source: SourceDefinition) -> str:
+    """What the names of its slots begin with."""
     return f"{source.feed_id}.{source.generation}"
 
 
@@ -188,10 +205,16 @@ class ScriptedReader:
     """Implements SourceReader."""
 
     def __init__(
-        self, upstream: ScriptedUpstream, fault: Fault, leads: Callable[[], bool], slot: str
+        self,
+        upstream: ScriptedUpstream,
+        fault: Fault,
+        leads: Callable[[], bool],
+        slot: str,
+        epoch: int,
     ) -> None:
         self._upstream = upstream
-        self._slot = slot
+        self._prefix, self._epoch = slot, epoch
+        self._slot = f"{slot}.{epoch}"
         self._is_main = slot.partition(".")[0] == MAIN
         self._fault = fault
         self._leads = leads
@@ -210,13 +233,14 @@ class ScriptedReader:
     async def prepare(self, tables: Sequence[UpstreamTable]) -> SourceProgress:
         """See SourceReader."""
         await self._may_fail("before source.prepare")
-        if self._slot != JOINS:
-            self._upstream.slots.add(self._slot)
+        if self._prefix != JOINS:
+            self._remove(lambda of, epoch: of == self._generation and epoch <= self._epoch)
+            self._upstream.slots[self._slot] = ScriptedSlot(len(self._upstream.log))
         await self._may_fail("after source.prepare")
         self._next = len(self._upstream.log)
         rows = self._upstream.rows
         self._snapshot = {one.reference: list(rows.get(one.reference, [])) for one in tables}
-        return SourceProgress({OFFSET: self._next}, IDENTITY)
+        return SourceProgress({OFFSET: self._next}, {**IDENTITY, "slot": self._slot})
 
     async def snapshot(self) -> AsyncIterator[SnapshotPart]:
         """See SourceReader."""
@@ -236,13 +260,41 @@ class ScriptedReader:
     ) -> UpstreamIdentity:
         """See SourceReader."""
         await self._may_fail("before source.start")
-        if self._slot not in self._upstream.slots and not self._closed:
-            self._upstream.found("slot", f"{self._slot} is started, and is not there")
+        self._slot = progress.identity["slot"]
+        slot = self._upstream.slots.get(self._slot)
+        if slot is None:
+            if self._leads() and not self._closed:
+                self._upstream.found("slot", f"{self._slot} is started, and is not there")
+            raise ReaderFailure("42704", "the slot is gone", broken=True)
+        slot.holder = self
         self._next, self._started = progress.position[OFFSET], True
         self._tables = {one.reference for one in tables}
         self._later = progress.later
         self._check_not_forgotten()
-        return IDENTITY
+        self._tidy()
+        return {**IDENTITY, "slot": self._slot}
+
+    def _tidy(self) -> None:
+        """Whoever was deposed has made slots that nobody uses."""
+        self._remove(lambda *made: made < (self._generation, self._epoch))
+
+    @property
+    def _generation(self) -> int:
+        return int(self._prefix.rpartition(".")[2])
+
+    def _remove(self, is_meant: Callable[[int, int], bool]) -> None:
+        family = self._prefix.rpartition(".")[0]
+        for name in list(self._upstream.slots):
+            source, generation, epoch = name.split(".")
+            if source == family and is_meant(int(generation), int(epoch)) and not self._uses(name):
+                del self._upstream.slots[name]
+
+    def _uses(self, name: str) -> bool:
+        return self._started and name == self._slot
+
+    def _holds(self) -> bool:
+        slot = self._upstream.slots.get(self._slot)
+        return slot is not None and slot.holder is self
 
     async def read(self, limits: ReadLimits) -> SourceBatch:
         """See SourceReader; sometimes it stalls."""
@@ -251,6 +303,8 @@ class ScriptedReader:
             # An exception would only stall the source (F10).
             upstream.found("contract", "a reader reads that nobody has started")
         await self._may_fail("before source.read")
+        self._check_holds()
+        self._tidy()
         if rng.random() < 0.05:
             await asyncio.sleep(rng.random() * 0.2)
         elif self._next >= len(upstream.log):
@@ -260,7 +314,7 @@ class ScriptedReader:
         changes: dict[str, list[UpstreamChange]] = {}
         for at, transaction in enumerate(upstream.log[self._next : end], self._next):
             for name, some in transaction.changes.items():
-                if name in self._tables and at >= self._later.get(name, {OFFSET: 0})[OFFSET]:
+                if self._wants(name, at):
                     changes.setdefault(name, []).extend(some)
         await self._may_fail("after source.read")
         self._next = max(self._next, end)
@@ -268,16 +322,30 @@ class ScriptedReader:
             upstream.given = max(upstream.given, self._next)
         return SourceBatch({OFFSET: self._next}, changes)
 
+    def _check_holds(self) -> None:
+        """U4."""
+        if not self._holds():
+            raise ReaderFailure("08006", "another reader has the slot")
+
     def _check_not_forgotten(self) -> None:
-        """U1. A reader that is closed, or whose coordinator is deposed, may be behind."""
-        if not self._is_main:
+        """U1. A reader that is closed, or whose coordinator is deposed, may be behind. So may one
+        that has told a position up to which it had no rows of these tables.
+        """
+        if not self._is_main or not self._leads() or self._closed:
             return
-        if self._next < self._upstream.forgotten and self._leads() and not self._closed:
-            self._upstream.found("lost", f"read at {self._next} of {self._upstream.forgotten}")
+        has = max(self._upstream.forgotten, self._upstream.slots[self._slot].begins)
+        for at in range(self._next, has):
+            if any(map(partial(self._wants, at=at), self._upstream.log[at].changes)):
+                self._upstream.found("lost", f"read at {self._next}, and {at} is gone")
+                return
+
+    def _wants(self, table: str, at: int) -> bool:
+        return table in self._tables and at >= self._later.get(table, {OFFSET: 0})[OFFSET]
 
     async def acknowledge(self, upto: Position) -> None:
         """See SourceReader."""
         await self._may_fail("before source.acknowledge")
+        self._check_holds()
         if self._is_main:
             self._upstream.acknowledge(upto[OFFSET])
         await self._may_fail("after source.acknowledge")
@@ -293,7 +361,8 @@ class ScriptedReader:
     async def release(self) -> None:
         """See SourceReader."""
         await self._may_fail("before source.release")
-        self._upstream.slots.discard(self._slot)
+        self._started = False
+        self._remove(lambda of, epoch: of == self._generation and epoch <= self._epoch)
         await self._may_fail("after source.release")
 
     async def _may_fail(self, place: str) -> None:

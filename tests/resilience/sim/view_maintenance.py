@@ -9,6 +9,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from coordinator.core.views.deltas import (
+    EarlierInput,
     InputRows,
     MaintainViews,
     ViewDelta,
@@ -16,6 +17,7 @@ from coordinator.core.views.deltas import (
     ViewsMaintained,
 )
 from storage.batch import WriteBatch
+from storage.changes import changes, view_of_places
 from tests.resilience.sim.rows import Content, Row, arrow, deletes_of, old_rows
 
 if TYPE_CHECKING:
@@ -49,6 +51,7 @@ class ViewMaintenance:
         came: list[Content] = []
         went: list[Content] = []
         for one in inputs:
+            self._add_earlier(rows.earlier.get(one.table.oid), came, went)
             before = {(row.source, row.index): row for row in self._rows(one, after=False)}
             gone = [
                 before[source, index]
@@ -62,6 +65,10 @@ class ViewMaintenance:
         read, store = self._world.reader.rows, self._world.store
         stored = read(rows.stored, store)
         deleted: list[Row] = []
+        for content in [*came]:
+            if content in went:
+                came.remove(content)
+                went.remove(content)
         for content in went:
             found = next((row for row in stored if _content(row) == content), None)
             if found is None:
@@ -73,6 +80,18 @@ class ViewMaintenance:
         batch = WriteBatch(arrow(table, came) if came else None, deletes=deletes_of(deleted))
         known = (old_rows(deleted, (0, 1, 2)),) if deleted else ()
         return ViewDelta(batch, known)
+
+    def _add_earlier(
+        self, earlier: EarlierInput | None, came: list[Content], went: list[Content]
+    ) -> None:
+        """What has changed since the rows of the view were computed."""
+        if earlier is None:
+            return
+        state, schema = earlier.state, earlier.schema
+        for change in changes(state, earlier.after, state.last_write, schema):
+            for places, rows in ((change.came, came), (change.went, went)):
+                view = view_of_places(state.shard, schema, places)
+                rows.extend(map(_content, self._world.reader.rows(view, self._world.store)))
 
     def _rows(self, one: InputRows, *, after: bool) -> list[Row]:
         return self._world.reader.rows(one.after if after else one.before, self._world.store)

@@ -2,8 +2,9 @@
 
     write     replace registers, add to sets: the inputs, which the view shows row by row
     through   read keys through the view, and write others by what was read
-    catch up  compute the view anew, and attach it
+    catch up  compute the view anew, and attach it; or write it, and have a unit attach it
     compare   stored rows beside those of the inputs, also AS OF
+    follow    a client subscribes to the view, or goes on where it has stopped
 
 INVARIANTS
   L1  where the catalog calls the view exact, its stored rows are those of the inputs (V1, V2).
@@ -20,6 +21,7 @@ from sql.catalog.catalog import Table
 from sql.catalog.objects import StoredQuery
 from tests.resilience.history.events import Key, Operation, Read, Write
 from tests.resilience.sim.collections_and_registers import READS, WRITES
+from tests.resilience.sim.follower import Follower
 from tests.resilience.sim.key_changes import insert_or_count_up
 from tests.resilience.sim.rows import COLUMNS, number_of, table_of
 from tests.resilience.sim.session import Session
@@ -33,6 +35,7 @@ BESIDE_KEY: Key = "r1_7"
 KEYS: Sequence[Key] = ("r0_1", "r0_2", "s0_3", "s0_4", "h0_6", "s1_5", BESIDE_KEY)
 SHORT: Key = "h0_6"
 """A register that is changed by key, too."""
+FOLLOWERS_MAX = 3
 NAMES = tuple(column.name for column in COLUMNS)
 
 
@@ -45,6 +48,7 @@ class Views(Usual):
     def __init__(self, draw: Draw) -> None:
         super().__init__(draw)
         self._level = draw.random.choice((Isolation.STRICT_SERIALIZABLE, Isolation.SERIALIZABLE))
+        self._followers: list[Follower] = []
 
     def crowd(self) -> tuple[int, int]:
         """Now and then many clients, so that units are large."""
@@ -52,9 +56,11 @@ class Views(Usual):
 
     def plan(self) -> Plan:
         rng = self._draw.random
-        match rng.randrange(14):
+        match rng.randrange(15):
             case 0:
                 return self.read_all()
+            case 14:
+                return self._follow()
             case 12 | 13:
                 return self._upsert()
             case 1 | 2 | 3:
@@ -69,7 +75,7 @@ class Views(Usual):
 
     def first(self) -> Sequence[Plan]:
         """The view, over inputs without rows."""
-        return (self._make(), *map(self._catch_up, VIEWS))
+        return (self._make(), *map(self._catch_up, VIEWS), self._follow())
 
     def read_all(self) -> Plan:
         return one_by_one([_read(key) for key in KEYS])
@@ -112,7 +118,8 @@ class Views(Usual):
             await session.attach(view, VIEWS[view], _keys_of(view))
             return ()
 
-        return Plan((), body)
+        level = self._draw.random.choice((Isolation.STRICT_SERIALIZABLE, Isolation.REPEATABLE_READ))
+        return Plan((), body, level)
 
     def _compare(self) -> Plan:
         """What is only read at a weaker level may lag behind real time, at who was deposed say: the
@@ -129,6 +136,24 @@ class Views(Usual):
             return tuple(told_of(session, *pair) for pair in zip(asked, shown, strict=is_strict))
 
         return Plan(asked, body, self._level, refusals=("72000",))
+
+    def _follow(self) -> Plan:
+        """At one key of the view, or at all; it tells the judges of itself."""
+        rng = self._draw.random
+        view, owner = rng.choice([*VIEWS]), self._draw.values.process()
+        keys = _keys_of(view)
+        only = rng.choice((None, None, *map(number_of, keys)))
+
+        async def body(session: Session) -> tuple[Operation, ...]:
+            free = [follower for follower in self._followers if follower.is_free]
+            if len(self._followers) < FOLLOWERS_MAX and (not free or rng.random() < 0.3):
+                free = [Follower(session.world, session.memory, view, keys, only)]
+                self._followers += free
+            if free:
+                rng.choice(free).start(session.server, owner)
+            return ()
+
+        return Plan((), body)
 
     def _through(self) -> Plan:
         rng = self._draw.random

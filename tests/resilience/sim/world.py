@@ -28,7 +28,13 @@ from storage.errors import Determinate, Fatal, Indeterminate
 from storage.memory import MemoryObjectStore, MemoryStash
 from storage.types import Timestamp
 from tests.resilience.history.events import Finding
-from tests.resilience.sim.faults import FaultyObjectStore, FaultyStash, Late, TwoStepStore
+from tests.resilience.sim.faults import (
+    FaultyObjectStore,
+    FaultyStash,
+    Late,
+    PromptFaultyStash,
+    TwoStepStore,
+)
 from tests.resilience.sim.grants import Holders
 from tests.resilience.sim.key_changes import key_index
 from tests.resilience.sim.odds import CALM, Odds, draw_settings
@@ -88,6 +94,7 @@ class Tally:
     doubted: int = 0
     accepted: int = 0
     attached: int = 0
+    attached_by_units: int = 0
     read_stored: int = 0
     followed: int = 0
 
@@ -97,6 +104,7 @@ class World:
 
     def __init__(self, seed: int | str, odds: Odds) -> None:
         self.random = random.Random(seed)
+        self._kinds = random.Random(f"stash of {seed}")
         self.settings = draw_settings(self.random)
         self.is_precise = self.random.random() < 0.7
         """Whether scans say what they depend on (precision locking)."""
@@ -151,7 +159,7 @@ class World:
         )
         self.servers.append(server)
         fault = partial(self._fault, server)
-        stash = FaultyStash(self.stash, fault)
+        stash = self._kinds.choice((FaultyStash, PromptFaultyStash))(self.stash, fault)
         store = TwoStepStore(self.store, partial(self._fault_between, server), self._linked)
         server.over.add_done_callback(lambda _: self._bury(server))
         self.note(f"start {number}")

@@ -33,7 +33,7 @@ class Feed:
     marks: Marks
     ended: threading.Event
     writers: Sequence[Writer]
-    watcher: Watcher
+    watchers: list[Watcher]
 
     def progress(self, count: int = BETWEEN) -> None:
         """So many more transactions of the writers."""
@@ -105,7 +105,7 @@ def fed(
         for thread in (*clients, watcher):
             thread.start()
         try:
-            yield Feed(upstream, server, marks, ended, clients, watcher)
+            yield Feed(upstream, server, marks, ended, clients, [watcher])
         finally:
             ended.set()
 
@@ -129,11 +129,13 @@ def make_synchronous(upstream: Postgres) -> None:
 def finish(feed: Feed) -> None:
     """The writers end, the server catches up; then both sides are equal (W3)."""
     feed.ended.set()
-    for thread in (*feed.writers, feed.watcher):
+    for thread in (*feed.writers, *feed.watchers):
         thread.join(END_S)
         assert not thread.is_alive()
-    assert feed.watcher.looks > 3
-    assert not feed.watcher.findings, feed.watcher.findings[:5]
+    seen = [look for watcher in feed.watchers for look in watcher.seen]
+    assert len(seen) > 3
+    findings = [finding for watcher in feed.watchers for finding in watcher.findings]
+    assert not findings, findings[:5]
     with (
         psycopg.connect(feed.upstream.dsn, autocommit=True) as there,
         psycopg.connect(feed.server.dsn, autocommit=True) as here,
@@ -149,8 +151,8 @@ def finish(feed: Feed) -> None:
                 name: len(set(_rows(there, f"public.{name}")) ^ set(_rows(here, f"shop.{name}")))
                 for name in TABLES
             }
-        for seen in feed.watcher.seen[:: max(1, len(feed.watcher.seen) // 20)]:
-            assert read(here, seen.ts) == seen
+        for look in seen[:: max(1, len(seen) // 20)]:
+            assert read(here, look.ts) == look
         assert here.execute("SELECT count(*) FROM feed_errors").fetchall() == [(0,)]
 
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import psycopg
 
+from tests.resilience.faults.running import Reachable
 from tests.resilience.upstream.writers import ACCOUNTS, TOTAL, Marks
-from tests.support.servers import Meridian
 
 READ = """
     SELECT (SELECT sum(balance) FROM shop.accounts), (SELECT count(*) FROM shop.accounts),
@@ -18,8 +18,11 @@ READ = """
 """
 _ACKNOWLEDGED = (
     "SELECT max(confirmed_flush_lsn - '0/0')::int8 FROM pg_replication_slots "
-    "WHERE database = current_database() AND NOT temporary"
+    "WHERE database = current_database() AND NOT temporary AND (active_pid IN (SELECT pid FROM "
+    "pg_stat_replication WHERE state IN ('catchup', 'streaming')) OR 1 = (SELECT count(*) FROM "
+    "pg_replication_slots WHERE NOT temporary))"
 )
+"""Of the slot that is read. A coordinator that was deposed may have made another one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +49,13 @@ class Watcher(threading.Thread):
     """First the slot, then a strict read, over and over; what it finds is in `findings`."""
 
     def __init__(
-        self, upstream: str, server: Meridian, marks: Marks, ended: threading.Event
+        self, upstream: str, server: Reachable, marks: Marks, ended: threading.Event
     ) -> None:
         super().__init__(daemon=True)
         self._upstream = upstream
         self._server = server
         self._marks = marks
         self._ended = ended
-        self.looks = 0
         self.seen: list[Seen] = []
         self.findings: list[str] = []
 
@@ -77,7 +79,6 @@ class Watcher(threading.Thread):
         assert row is not None
         known = self._marks.acknowledged(row[0] or 0)
         seen = read(here)
-        self.looks += 1
         self.seen.append(seen)
         return judge(seen, known)
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import psycopg
 
-from tests.support.servers import Meridian
+from tests.resilience.faults.running import Reachable
 
 ACCOUNTS = 50
 BALANCE = 1_000
@@ -69,7 +69,7 @@ class Writer(threading.Thread):
     """
 
     def __init__(
-        self, dsn: str, number: int, marks: Marks, ended: threading.Event, server: Meridian
+        self, dsn: str, number: int, marks: Marks, ended: threading.Event, server: Reachable
     ) -> None:
         super().__init__(daemon=True)
         self._dsn = dsn

@@ -38,6 +38,8 @@ create view over_both as {UNION};
 create view nested as select twice from filtered where b > 0 union all select k from u;
 create view joined as {JOIN};
 create materialized view stored as {GROUPS};
+create materialized view exact with (refresh = 'on commit') as {GROUPS};
+create view over_exact as select g, count + 1 as more from exact where g is not null;
 """
 
 
@@ -84,6 +86,12 @@ RESUMED = {
     "over_both": "TABLE over_both",
     "nested": "TABLE nested",
     "stored": "TABLE stored",
+    "exact": GROUPS,
+    "(SELECT count, min FROM exact WHERE g = 1)": f"SELECT count, min FROM ({GROUPS}) WHERE g = 1",
+    "over_exact": f"SELECT g, count + 1 FROM ({GROUPS}) WHERE g IS NOT NULL",
+    "(SELECT max(count), count(*) FROM exact, u WHERE g = k)": (
+        f"SELECT max(count), count(*) FROM ({GROUPS}), u WHERE g = k"
+    ),
     "joined": "TABLE joined",
     f"({GROUPS})": GROUPS,
 }

@@ -75,21 +75,6 @@ async def test_a_new_view_is_exact_and_a_write_of_its_input_leaves_it_behind() -
 
 
 @on_a_loop
-async def test_nobody_subscribes_to_it_exact_or_behind() -> None:
-    async with running() as stack, connected(stack, 1) as (one,):
-        await setup(one)
-        await play(one, "create view over as select g from m")
-        stack.server.stop_catch_up()
-        for change in ("", "insert into t values (4, 2, 5)"):
-            await play(one, *filter(None, [change]))
-            for followed in ("m", "over", "(select count(*) from m)"):
-                for reads in ("auto", "definition"):
-                    await play(one, f"set view_reads = {reads}")
-                    said = await refused(one, f"subscribe {followed}", errors.FeatureNotSupported)
-                    assert "a materialized view that follows its inputs" in said
-
-
-@on_a_loop
 async def test_catch_up_attaches_what_is_behind() -> None:
     async with running() as stack, connected(stack, 1) as (one,):
         await setup(one)

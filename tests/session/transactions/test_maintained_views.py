@@ -252,33 +252,3 @@ async def test_after_a_restart_views_are_maintained_again() -> None:
             await play(one, "insert into t values (4, 2, 5)")
             assert await value(one, STATE.format("m")) == "exact"
             assert await all_rows(one, ALL) == [(1, 30, 2), (2, 35, 2)]
-
-
-@on_a_loop
-async def test_a_view_is_attached_though_its_inputs_never_rest() -> None:
-    async with running(maintained=True) as stack, connected(stack, 2) as (one, other):
-        await setup(one)
-        maintain = stack.driver.maintain_views
-
-        async def given_up(effect: MaintainViews) -> ViewsMaintained:
-            return ViewsMaintained(effect.attempt)
-
-        stack.driver.maintain_views = given_up
-        await play(one, "insert into t values (4, 2, 5)")
-        assert await value(one, STATE.format("m")) == "behind"
-        stack.driver.maintain_views = maintain
-        done = asyncio.Event()
-        stack.services.catch_up.told = done.set
-
-        async def write() -> None:
-            number = 100
-            while not done.is_set():
-                number += 1
-                await play(other, f"insert into t values ({number}, 1, 1)")
-
-        async with asyncio.timeout(60), asyncio.TaskGroup() as group:
-            group.create_task(write())
-            await done.wait()
-        (known,) = stack.services.catch_up.views.values()
-        assert known.tried
-        assert known.attached

@@ -109,7 +109,7 @@ async def test_rows_that_a_refresh_without_proof_has_written_are_not_gone_on_fro
         await setup(one)
         oid = await oid_of(one)
         await caught_up(stack, oid)
-        left = stack.services.coordination.left_view
+        left = stack.services.coordination.followed_views.left
         stack.server.stop_catch_up()
         await play(one, "insert into t values (2000, 5, 1)")
         assert left(oid) is not None
@@ -130,7 +130,7 @@ async def test_another_meaning_of_the_query_is_not_gone_on_from() -> None:
         )
         oid = await oid_of(one)
         stack.server.stop_catch_up()
-        left = stack.services.coordination.left_view
+        left = stack.services.coordination.followed_views.left
         assert left(oid) is None
         await play(one, "insert into t values (1, 20), (2, 10)")
         assert left(oid) is not None
@@ -202,8 +202,8 @@ async def test_a_view_over_a_view_goes_on_from_the_tables_below_both() -> None:
         # The upper one is attached while the lower one has rows of long ago.
         await play(one, "insert into t values (1, 100)", "refresh materialized view m")
         await play(one, "insert into t values (1, 1000)")
-        await catch_up._attach(lower)
-        await catch_up._attach(oid)
+        await catch_up._bring_up(lower)
+        await catch_up._bring_up(oid)
         assert oid in stack.services.coordination.newest_catalog.exact_views
         await play(one, "set view_reads = stored")
         assert await all_rows(one, "select x from m") == [(1,)]

@@ -16,10 +16,11 @@ from compute.access.bloom_filters import (
     BloomFilterCache,
     KeyBloomFilter,
     build_bloom_filter,
+    hash_of_row,
     row_hashes,
 )
 from compute.access.key_index import KeyIndex
-from compute.access.key_predicates import NewKeys
+from compute.access.key_predicates import NewKeys, SingleKey
 from sql.catalog.catalog import Column, Key, Table
 from sql.types.sql_type import INT8, TEXT
 from storage.batch import DataFile, FileSlice, ShardView
@@ -79,6 +80,35 @@ def test_keys_of_several_columns_and_nulls() -> None:
         assert not may_have(*row)
 
 
+NUMBERS = (0, 1, -1, 77, -32_768, 32_767)
+SINGLE: dict[pa.DataType, Sequence[Any]] = {
+    pa.int16(): NUMBERS,
+    pa.int32(): (*NUMBERS, -(1 << 31), (1 << 31) - 1),
+    pa.int64(): (*NUMBERS, -(1 << 63), (1 << 63) - 1),
+    pa.date32(): NUMBERS,
+    pa.timestamp("us"): (*NUMBERS, 1_700_000_000_000_000),
+    pa.timestamp("us", tz="UTC"): NUMBERS,
+    pa.string(): ("", "a", "b", "ab", "é😀", "x" * 4_096, "\0"),
+}
+
+
+def test_one_row_is_hashed_as_many_are() -> None:
+    for kind, values in SINGLE.items():
+        plain = pa.int32() if pa.types.is_date(kind) else pa.int64()
+        temporal = pa.types.is_temporal(kind)
+        column = pa.array(values, plain).cast(kind) if temporal else pa.array(values, kind)
+        alone = row_hashes([column])
+        pairs = row_hashes([column, column[::-1]])
+        assert alone is not None
+        assert pairs is not None
+        for at, value in enumerate(values):
+            assert hash_of_row([value], [kind]) == int(alone[at]), (kind, value)
+            both = [value, values[-1 - at]]
+            assert hash_of_row(both, [kind, kind]) == int(pairs[at]), (kind, both)
+    for value, kind in (("x" * 4_097, pa.string()), (1.0, pa.float64()), (b"a", pa.binary())):
+        assert hash_of_row([value], [kind]) is None
+
+
 def test_what_has_no_hash_has_no_filter() -> None:
     for column in ([1.0], [True], [["a"]], ["a" * 5_000]):
         assert build_bloom_filter([pa.array(column)]) is None
@@ -98,6 +128,10 @@ def test_memory_is_bounded() -> None:
 
 KEY = Key("k_pkey", (0, 1), primary=True)
 TABLE = Table(1, "public", "k", "t1", (Column("a", TEXT), Column("b", INT8)), keys=(KEY,))
+
+NUMBERED = Table(
+    2, "public", "n", "t2", (Column("a", INT8),), keys=(Key("n_pkey", (0,), primary=True),)
+)
 
 
 def rows(names: Sequence[str]) -> pa.Table:
@@ -138,3 +172,52 @@ def test_a_file_is_read_once_for_keys_that_it_does_not_have(
     assert find("3-77") == ("3-77", 1)
     assert read == ["f3.parquet"]
     assert find(*[f"z{at}" for at in range(40)], "4-1") == ("4-1", 1)
+
+
+def test_a_key_is_found_in_whichever_file_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = random.Random(3)
+    fields = [column.field for column in NUMBERED.columns]
+    content: dict[str, pa.Table] = {}
+    for n, size in enumerate((2_000, 10, 2_000, 700, 1_500)):
+        numbers = rng.sample(range(-9_000, 9_000), size)
+        content[f"f{n}.parquet"] = pa.table([pa.array(numbers, pa.int64())], names=fields)
+    numbered = [(name, sorted(rows[0].to_pylist())) for name, rows in content.items()]
+
+    def read_columns(_shard: ShardId, file: DataFile, _names: Sequence[str]) -> pa.Table:
+        return content[file.name]
+
+    def no_rows(*_: object) -> pa.Table:
+        raise AssertionError("nobody wants rows")
+
+    def statistics(name: str, least: int, greatest: int) -> str:
+        bounds = f'"minValues":{{"{fields[0]}":{least}}},"maxValues":{{"{fields[0]}":{greatest}}}'
+        return "{}" if name == "f3.parquet" else f'{{"numRecords":1,{bounds}}}'
+
+    slices = tuple(
+        FileSlice(
+            DataFile(Source(name), len(there), 1, statistics(name, there[0], there[-1])),
+            len(there) - 1,
+            BitMap64([0]),
+        )
+        for name, there in numbered
+    )
+    view = ShardView(ShardId("t2"), content["f0.parquet"].schema, "v", slices, ())
+    index = KeyIndex(read_columns, no_rows)
+    pattern = SingleKey(NUMBERED, NUMBERED.keys[0], (0,))
+    wanted = [rng.randrange(-10_000, 10_000) for _ in range(300)]
+    wanted += [number for _, there in numbered for number in (there[0], there[-1])]
+    assert index.places(view, pattern.having((wanted[-1],)), may_read=False) is None
+    for kept in (key_index.CACHED_BYTES_MAX, 0):
+        monkeypatch.setattr(key_index, "CACHED_BYTES_MAX", kept)
+        index = KeyIndex(read_columns, no_rows)
+        for number in wanted:
+            live = [
+                (name, at)
+                for name, rows in content.items()
+                for at, value in enumerate(rows[0].to_pylist()[:-1])
+                if at and value == number
+            ]
+            key = pattern.having((number,))
+            assert index.places(view, key, may_read=True) == live
+            first = index.places(view, key, may_read=True, is_unique=True)
+            assert first == live[:1]

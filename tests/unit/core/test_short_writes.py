@@ -63,10 +63,9 @@ class Finder:
     """Implements RowFinder: it looks at every row of the view."""
 
     def find(
-        self, view: ShardView, key: Key, values: tuple[Hashable, ...], *, is_newest: bool
+        self, view: ShardView, key: Key, values: tuple[Hashable, ...]
     ) -> tuple[RowIdentity, RowValues] | None:
         assert key.columns == (0,)
-        assert is_newest
         for part in view.inline:
             for at, row in enumerate(zip(*part.rows.to_pydict().values(), strict=True)):
                 if at not in part.deleted and row[0] == values[0]:

@@ -23,6 +23,7 @@ from ingest.reader import (
 )
 from sql.catalog.catalog import Table
 from sql.catalog.objects import ConnectionDefinition, SourceDefinition
+from storage.types import Epoch
 
 SOURCE = SourceDefinition(30_000, "public", "s", connector="scripted", feed_id="one")
 
@@ -37,7 +38,12 @@ class SlowUpstream:
         self.reachable = True
 
     async def reader(
-        self, _source: SourceDefinition, _connection: ConnectionDefinition | None
+        self,
+        _source: SourceDefinition,
+        _connection: ConnectionDefinition | None,
+        *,
+        joins: bool = False,
+        epoch: int = 0,
     ) -> "SlowUpstream":
         return self
 
@@ -85,7 +91,7 @@ class Ground:
         self.upstream = SlowUpstream()
         self.forgotten: list[str] = []
         self.effects = SourceEffects(
-            SourceComponents(self.upstream), _schema_of, self._forget, self._leading
+            SourceComponents(self.upstream), _schema_of, self._forget, self._leading, Epoch(1)
         )
 
     async def _forget(self, name: str) -> None:

@@ -10,10 +10,10 @@ import pytest
 
 from storage.batch import WriteBatch
 from storage.commit import Commit
-from storage.errors import Corrupt, Determinate, Fenced, Indeterminate
+from storage.errors import Corrupt, Determinate, Fenced, Indeterminate, StorageError
 from storage.memory import MemoryStash
 from storage.outstanding import decode_stored_commit, encode_stored_commit
-from storage.stash import Delete, Put, Require, Write
+from storage.stash import Delete, Ended, Put, Require, Write
 from storage.txns import Recovered, TimestampPassed, TxnsShard
 from storage.types import Epoch, ShardId, Timestamp, Token
 from tests.support.transcript import Command, run_transcript
@@ -77,6 +77,20 @@ class TracingStash:
         await self.inner.close()
 
 
+class PromptTracingStash(TracingStash):
+    """The same, and takes transactions over at once."""
+
+    def hand_over(
+        self, epoch: Epoch, writes: Sequence[Write], requires: Sequence[Require], ended: Ended
+    ) -> None:
+        failure: Exception | None = None
+        try:
+            run(self.transact(epoch, writes, requires=requires))
+        except StorageError as error:
+            failure = error
+        ended(failure)
+
+
 def show(write: Write | Require) -> str:
     key = f"{write.collection}/{write.key}".replace("0000000000000000", "~")
     if isinstance(write, Delete):
@@ -94,8 +108,9 @@ def show(write: Write | Require) -> str:
 class Story:
     """Runs the commands of a transcript; every failure is told by its name."""
 
-    def __init__(self) -> None:
-        self.stash = TracingStash(MemoryStash())
+    def __init__(self, kind: type[TracingStash]) -> None:
+        self.kind = kind
+        self.stash = kind(MemoryStash())
         self.epoch = run(self.stash.fence())
         self.txns = TxnsShard(self.stash, self.epoch)
 
@@ -116,7 +131,7 @@ class Story:
         return "\n".join(lines)
 
     def do_restart(self, command: Command) -> str:
-        self.stash = TracingStash(self.stash.inner.crash())
+        self.stash = self.kind(self.stash.inner.crash())
         self.epoch = run(self.stash.fence())
         self.txns = TxnsShard(self.stash, self.epoch)
         return self.do_load(command)
@@ -145,7 +160,12 @@ class Story:
             registers=tuple(ShardId(shard) for shard in registers.split(",") if shard),
             records=tuple(Put("catalog", key, b"record") for key in catalog.split(",") if key),
         )
-        run(self.txns.commit_at(commit))
+        ended: list[Exception | None] = []
+        if not self.txns.hand_over(commit, ended.append):
+            run(self.txns.commit_at(commit))
+        elif (error := ended[0]) is not None:
+            raise error
+        assert len(ended) <= 1, "its end is told once"
         return "committed"
 
     def do_find(self, command: Command) -> str:
@@ -181,8 +201,9 @@ def run(work: Coroutine[object, object, Result]) -> Result:
 
 
 @pytest.mark.parametrize("path", sorted(TESTDATA.iterdir()), ids=lambda path: path.name)
-def test_transcript(path: Path) -> None:
-    run_transcript(path, Story())
+@pytest.mark.parametrize("kind", [TracingStash, PromptTracingStash])
+def test_transcript(path: Path, kind: type[TracingStash]) -> None:
+    run_transcript(path, Story(kind))
 
 
 async def fresh() -> tuple[MemoryStash, TxnsShard]:

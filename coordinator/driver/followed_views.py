@@ -1,0 +1,54 @@
+"""The way of who brings views up to date to the core: programs, what is left, the attach.
+
+attached, after a start ─▶ put_program        behind ─▶ left ─▶ rows written ─▶ attach
+"""
+
+from collections.abc import Callable, Coroutine
+
+from coordinator.core.core import Core
+from coordinator.core.messages.identities import RequestId
+from coordinator.core.messages.replies import Committed
+from coordinator.core.messages.requests import Message
+from coordinator.core.views.deltas import (
+    AttachComputed,
+    ComputedRows,
+    PutViewProgram,
+    ViewProgram,
+)
+from coordinator.core.views.left_views import LeftView
+from storage.types import Timestamp
+
+
+class FollowedViews:
+    """Of the timeline `system`, where all materialized views are."""
+
+    def __init__(
+        self,
+        core: Core,
+        handle: Callable[[Message], None],
+        request: Callable[
+            [Callable[[RequestId], Message], type[Committed]], Coroutine[object, object, Committed]
+        ],
+    ) -> None:
+        self._core = core
+        self._handle = handle
+        self._request = request
+
+    def put_program(self, oid: int, computed_at: int, program: ViewProgram) -> None:
+        """How commits maintain a view as long as it is exact by what was computed at a timestamp
+        (`coordinator/core/views`).
+        """
+        self._handle(PutViewProgram(oid, computed_at, program))
+
+    def left(self, oid: int, computed: ComputedRows | None = None) -> LeftView | None:
+        """Of which timestamp the rows of a view that is behind are; None: they are of no use.
+        `computed`: what was written last.
+        """
+        return self._core.left_view(oid, computed)
+
+    async def attach(self, oid: int, rows: ComputedRows) -> Timestamp:
+        """Let a unit of its lane attach a view that is behind. The caller holds the timestamp that
+        the rows are of. Raises RequestRefused: it stays behind; and LockBlocks.
+        """
+        done = await self._request(lambda request: AttachComputed(request, oid, rows), Committed)
+        return done.ts
