@@ -63,6 +63,19 @@ class KnownRows:
         """
         return cls(count, _ColumnsMadeLater(nbytes, make))
 
+    @classmethod
+    def of_values(
+        cls,
+        rows: Sequence[tuple[object, ...]],
+        nbytes: int,
+        make: Callable[[], pa.Table],
+        is_plain: Callable[[int], bool],
+    ) -> "KnownRows":
+        """The same of rows that are known one by one. `is_plain`: whether the values of a column
+        are what Arrow would give back.
+        """
+        return cls(len(rows), _ColumnsOfRows(nbytes, make, rows, is_plain))
+
     @property
     def nbytes(self) -> int:
         """What the columns take in memory."""
@@ -74,7 +87,12 @@ class KnownRows:
         """A column as Python values (N2); dates and timestamps are integers, as in SQL plans."""
         known = self._values.get(ordinal)
         if known is None:
-            known = self._values[ordinal] = _listed(_integral(self.columns[ordinal]))
+            columns = self.columns
+            if isinstance(columns, _ColumnsOfRows) and columns.is_plain(ordinal):
+                known = [row[ordinal] for row in columns.rows]
+            else:
+                known = _listed(_integral(columns[ordinal]))
+            self._values[ordinal] = known
         return known
 
     def within(self, bounds: Mapping[int, Interval]) -> "KnownRows":
@@ -101,6 +119,9 @@ class _ColumnsOf(Mapping[int, Column]):
         if 0 <= ordinal < self.rows.num_columns:
             return self.rows.column(ordinal)
         raise KeyError(ordinal)
+
+    def __contains__(self, ordinal: object) -> bool:
+        return isinstance(ordinal, int) and 0 <= ordinal < self.rows.num_columns
 
     def __iter__(self) -> Iterator[int]:
         return iter(range(self.rows.num_columns))
@@ -136,6 +157,26 @@ class _ColumnsMadeLater(Mapping[int, Column]):
 
     def __len__(self) -> int:
         return len(self._columns())
+
+
+class _ColumnsOfRows(_ColumnsMadeLater):
+    """The same, of rows whose values are known."""
+
+    __slots__ = ("is_plain", "rows")
+
+    def __init__(
+        self,
+        nbytes: int,
+        make: Callable[[], pa.Table],
+        rows: Sequence[tuple[object, ...]],
+        is_plain: Callable[[int], bool],
+    ) -> None:
+        super().__init__(nbytes, make)
+        self.rows = rows
+        self.is_plain = is_plain
+
+    def __contains__(self, ordinal: object) -> bool:
+        return isinstance(ordinal, int) and 0 <= ordinal < len(self.rows[0])
 
 
 def _inside(column: Any, bounds: Interval) -> Any:

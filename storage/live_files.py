@@ -295,7 +295,10 @@ class FileMap(Mapping[Source, LiveFile]):
         return self._chunks[index][name]
 
     def __contains__(self, name: object) -> bool:
-        return any(name in chunk for chunk in reversed(self._chunks))
+        for chunk in self._chunks:  # noqa: SIM110 - asked for many times a commit
+            if name in chunk:
+                return True
+        return False
 
     def __iter__(self) -> Iterator[Source]:
         return (name for chunk in self._chunks for name in chunk)

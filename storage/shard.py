@@ -417,7 +417,7 @@ class ShardState:
         if cut is None:
             return deletes
         files = self.versions[end - 1].files if end else FileMap()
-        if all(source == OWN or source in files for source in deletes):
+        if all(s == OWN or (s in files if is_file(s) else inline_ts(s) > cut) for s in deletes):
             return deletes
         resolved: dict[Source, list[BitMap64]] = {}
         for source, named in deletes.items():

@@ -21,6 +21,7 @@ from itertools import product
 from typing import Final
 
 from compute.arrow import arrow_type
+from compute.identity_cache import IdentityCache
 from compute.reference.arrow import to_values
 from compute.reference.expressions import Evaluator, Frame, Source, compile_expression
 from sql.catalog.catalog import Column, Table
@@ -119,6 +120,7 @@ class RowPredicate:
         "_nbytes",
         "_parameters",
         "_points",
+        "_shape",
     )
 
     def __init__(
@@ -129,14 +131,10 @@ class RowPredicate:
         self._parameters = parameters
         self._compiled: tuple[_Conjunction, ...] | None = None
         self._points: Points | None = None
-        # Conditions are deep: the constants in them tell predicates apart well enough.
-        found = [each for cond in conditions for each in _constants(cond.all_of)]
-        constants = [str(each.value) for each in found if isinstance(each, Const)]
-        lists = [each for each in found if isinstance(each, ConstantItems)]
-        self._hash = hash((parameters, tuple(constants), tuple(lists)))
-        values = sum(len(p) if isinstance(p, str | bytes) else 32 for p in parameters)
-        values += sum([items.nbytes for items in lists])
-        self._nbytes = 256 + 128 * len(constants) + sum(map(len, constants)) + values
+        self._shape = shape = _shape_of(conditions)
+        self._hash = hash((parameters, shape.constants))
+        values = sum([len(p) if isinstance(p, str | bytes) else 32 for p in parameters])
+        self._nbytes = 256 + shape.nbytes + values
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, RowPredicate):
@@ -174,7 +172,10 @@ class RowPredicate:
     @property
     def points(self) -> Points | None:
         """See ReadPredicate."""
-        self._conjunctions()
+        if self._points is None and self._compiled is None:
+            self._points = self._shape.points(self._parameters)
+        if self._points is None:
+            self._conjunctions()
         return self._points
 
     def matches(self, rows: KnownRows) -> bool:
@@ -218,6 +219,63 @@ class RowPredicate:
 
 
 # --- compiling ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """What conditions say whatever the parameters are. `constants`: those in them; conditions are
+    deep, and these tell predicates apart well enough. `key`: the columns that must be equal to a
+    value each, in their order, if that is all; otherwise empty.
+    """
+
+    constants: tuple[Hashable, ...]
+    nbytes: int
+    key: tuple[tuple[int, Const | Param], ...]
+
+    @classmethod
+    def of(cls, conditions: tuple[ReadCondition, ...]) -> "_Shape":
+        found = [each for cond in conditions for each in _constants(cond.all_of)]
+        constants = [str(each.value) for each in found if isinstance(each, Const)]
+        lists = [each for each in found if isinstance(each, ConstantItems)]
+        nbytes = 128 * len(constants) + sum(map(len, constants))
+        nbytes += sum([items.nbytes for items in lists])
+        return cls((*constants, *lists), nbytes, _key(conditions))
+
+    def points(self, parameters: tuple[Value, ...]) -> Points | None:
+        """The one key that these conditions look up; None: they must be looked at."""
+        values = [
+            value.value if isinstance(value, Const) else parameters[value.index - 1]
+            for _, value in self.key
+        ]
+        if not values or None in values:
+            return None
+        return Points(tuple([at for at, _ in self.key]), frozenset([tuple(values)]), only=True)
+
+
+def _key(conditions: tuple[ReadCondition, ...]) -> tuple[tuple[int, Const | Param], ...]:
+    if len(conditions) != 1:
+        return ()
+    found: dict[int, Const | Param] = {}
+    for expr in conditions[0].all_of:
+        equal = column_equality(expr)
+        if equal is None or equal[0] in found or equal[1].type.has_blanks:
+            return ()
+        found[equal[0]] = equal[1]
+    return tuple(sorted(found.items()))
+
+
+_shapes: IdentityCache[tuple[ReadCondition, ...], _Shape] = IdentityCache()
+_REMEMBERED_BYTES_MAX: Final = 65_536
+"""Of constants: longer conditions are full of literals, and seldom asked twice."""
+
+
+def _shape_of(conditions: tuple[ReadCondition, ...]) -> _Shape:
+    known = _shapes.get(conditions)
+    if known is None:
+        known = _Shape.of(conditions)
+        if known.nbytes <= _REMEMBERED_BYTES_MAX:
+            _shapes.put(conditions, known)
+    return known
 
 
 def _constants(exprs: Sequence[Expr]) -> Iterator[Const | ConstantItems]:

@@ -112,6 +112,13 @@ class Group:
         default_factory=dict[int, Sequence[LockMode]], init=False, compare=False, repr=False
     )
     """What `table_modes` has answered: each block that begins to write asks for its table."""
+    _deletes: dict[ShardId, tuple[ShardState, Deletes]] = field(
+        default_factory=dict[ShardId, tuple[ShardState, Deletes]],
+        init=False,
+        compare=False,
+        repr=False,
+    )
+    """What `deletes` has answered, and for which state."""
 
     def tables(self) -> frozenset[int]:
         """The oids of the tables that the group writes rows to."""
@@ -135,8 +142,12 @@ class Group:
 
     def deletes(self, state: ShardState) -> Deletes:
         """What the group deletes of a shard, by the names that the rows have now."""
-        batch = self.commit.batches.get(state.shard)
-        return {} if batch is None else state.surviving(batch.deletes)
+        known = self._deletes.get(state.shard)
+        if known is None or known[0] is not state:
+            batch = self.commit.batches.get(state.shard)
+            found = {} if batch is None else state.surviving(batch.deletes)
+            known = self._deletes[state.shard] = state, found
+        return known[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +197,8 @@ class GroupCommit:
     def holders(self) -> Iterator[UnwrittenHolder]:
         """Who holds what it changes though it is no open transaction (N2 of `views`)."""
         group = self.holding
+        if group is None and self.lanes.is_idle:
+            return  # asked for many times a statement
         if group is not None:
             yield UnwrittenHolder(GROUP_TXN, group)
             yield from (UnwrittenHolder(unit.txn, unit) for unit in group.units)

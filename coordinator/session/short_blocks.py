@@ -20,6 +20,7 @@ from typing import Final, cast
 from pglast import ast
 
 from compute.reference.expressions import Row
+from coordinator.core.messages.locks import LockRows
 from coordinator.core.short_writes.by_key import WriteAnswer
 from coordinator.execution.context import Done, Rows, Services, stream_table, tag_with_count
 from coordinator.execution.name_dependencies import dependent_names
@@ -213,6 +214,8 @@ class ShortBlocks:
         answer = write_in_block(
             self._services, transaction, self._variables, known.bound, write, values
         )
+        if isinstance(answer, LockRows):
+            return None
         if answer is not None:
             transaction.statements += 1
             self._services.counters.completed(_tag(known, answer))

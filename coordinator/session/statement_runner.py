@@ -228,10 +228,10 @@ class StatementRunner:
         """
         again = False
         while True:
-            short = await self._inside(request, execution, again)
-            if short is not None:
-                return short
             try:
+                short = await self._inside(request, execution, again)
+                if short is not None:
+                    return short
                 outcome, _ = await self._attempt(request, execution, alone=False, again=again)
             except StatementRestart:
                 self._begin_again()

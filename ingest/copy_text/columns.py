@@ -14,7 +14,14 @@ import numpy as np
 import pyarrow as pa
 
 from ingest.copy_text.arrow_types import arrow_type, as_integers, to_array
-from ingest.copy_text.forms import dates, signed_integers, timestamps
+from ingest.copy_text.forms import (
+    all_match,
+    arrays,
+    dates,
+    intervals,
+    signed_integers,
+    timestamps,
+)
 from ingest.copy_text.kernels import (
     Column,
     Ints,
@@ -46,6 +53,8 @@ def column_parser(type_: SqlType, timezone: str, styles: Styles = DEFAULT_STYLES
     fast = _labels if is_enum(type_.name) else _FAST.get(type_.name)
     if styles.reads(type_.name):
         fast = None
+    if type_.name.startswith("_") and not is_enum(type_.name):
+        return _array_parser(type_, timezone, styles)
     if fast is None:
         return lambda texts: _one_by_one(texts, type_, timezone, styles)
     is_utc = timezone.upper() == "UTC"
@@ -58,6 +67,17 @@ def column_parser(type_: SqlType, timezone: str, styles: Styles = DEFAULT_STYLES
         if parsed is None:
             return _one_by_one(texts, type_, timezone, styles)
         return _with_digits(parsed, type_) if type_.name.startswith("timestamp") else parsed
+
+    return parse
+
+
+def _array_parser(type_: SqlType, timezone: str, styles: Styles) -> ParseColumn:
+    assert type_.element is not None, "it is an array"
+    elements = column_parser(type_.element, timezone, styles)
+
+    def parse(texts: Column) -> Column:
+        parsed = arrays(texts, elements)
+        return _one_by_one(texts, type_, timezone, styles) if parsed is None else parsed
 
     return parse
 
@@ -137,7 +157,7 @@ def _booleans(texts: Column, _: SqlType) -> Column | None:
 
 def _dates(texts: Column, _: SqlType) -> Column | None:
     """Arrow knows YYYY-MM-DD only, and no year 0."""
-    if not _has_only(texts, _INTEGER_BYTES) or not _all_match(texts, _ISO_DATE):
+    if not _has_only(texts, _INTEGER_BYTES) or not all_match(texts, _ISO_DATE):
         return dates(texts)
     return texts.cast(pa.date32())
 
@@ -152,22 +172,15 @@ _ISO_ZONED: Final = (
 )
 
 
-def _all_match(texts: Column, pattern: str) -> bool:
-    matched = mask_of(match_regex(texts, pattern))
-    return bool(
-        matched.all() if texts.null_count == 0 else matched[mask_of(texts.is_valid())].all()
-    )
-
-
 def _timestamps(texts: Column, _: SqlType) -> Column | None:
-    if _all_match(texts, _ISO_TIMESTAMP):
+    if all_match(texts, _ISO_TIMESTAMP):
         return texts.cast(pa.timestamp("us"))
     return timestamps(texts, zoned=False)
 
 
 def _zoned_timestamps(texts: Column, _: SqlType) -> Column | None:
     parsed: Column | None
-    if _all_match(texts, _ISO_ZONED):
+    if all_match(texts, _ISO_ZONED):
         parsed = texts.cast(pa.timestamp("us", tz="UTC"))
     else:
         parsed = timestamps(texts, zoned=True)
@@ -180,8 +193,12 @@ def any_before_year_one(stamps: Column) -> bool:
     return bool((numbers(stamps.view(pa.int64())) < _MICROS_MIN).any())
 
 
+def _intervals(texts: Column, type_: SqlType) -> Column | None:
+    return intervals(texts) if type_.typmod < 0 else None
+
+
 def _zoneless_timestamps(texts: Column) -> Column | None:
-    if _all_match(texts, _ISO_TIMESTAMP):
+    if all_match(texts, _ISO_TIMESTAMP):
         return texts.cast(pa.timestamp("us")).view(pa.timestamp("us", tz="UTC"))
     zoneless = timestamps(texts, zoned=False)
     if zoneless is not None:
@@ -233,7 +250,7 @@ _CANONICAL_UUID: Final = re.compile(
 
 
 def _uuids(texts: Column, _: SqlType) -> Column | None:
-    return texts if _all_match(texts, _CANONICAL_UUID) else None
+    return texts if all_match(texts, _CANONICAL_UUID) else None
 
 
 _FAST: Final[dict[str, Callable[[Column, SqlType], Column | None]]] = {
@@ -252,4 +269,5 @@ _FAST: Final[dict[str, Callable[[Column, SqlType], Column | None]]] = {
     "date": _dates,
     "timestamp": _timestamps,
     "timestamptz": _zoned_timestamps,
+    "interval": _intervals,
 }

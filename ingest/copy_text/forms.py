@@ -1,30 +1,40 @@
 """Read common forms of numbers, dates and times that Arrow does not know, a whole column at a time.
 
     +5    2020-1-2    01/02/2020    2020-01-01 00:00Z    1/2/2020 9:05:07.5 +01
+    1 year 2 mons -3 days 04:05:06.7    2 days 3 hours    {1,-2,3}    {a,b}
 
 A form is taken apart by one regular expression, and its parts are counted as PostgreSQL counts
 them, in the default styles. Whatever else it may be is left to the caller (Q1 of
 `columns.py`).
 """
 
+from collections.abc import Callable
 from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from ingest.copy_text.arrow_types import arrow_type
 from ingest.copy_text.kernels import (
     Column,
     Ints,
     column_of,
     fill_nulls,
+    lists_of,
+    mask_of,
+    match_regex,
     numbers,
     pad_right_with,
     parts_of_text,
     replace_regex,
+    split_texts,
+    structs_of,
+    text_lengths,
     with_nulls_of,
 )
 from sql.types.datetime.calendar import MICROS_PER_DAY, MICROS_PER_SECOND
+from sql.types.sql_type import SqlType
 
 _Parts: TypeAlias = dict[str, Ints]
 
@@ -33,6 +43,15 @@ _MONTH_FIRST: Final = r"(?P<m>[0-9]{1,2})/(?P<d>[0-9]{1,2})/(?P<y>[0-9]{4})"
 _TIME: Final = r"(?P<h>[0-9]{1,2}):(?P<n>[0-9]{2})(?::(?P<s>[0-9]{2})(?:\.(?P<f>[0-9]{1,6}))?)?"
 _ZONE: Final = r" ?(?:[Zz]|(?P<q>[+-])(?P<zh>[0-9]{2})(?::?(?P<zn>[0-9]{2}))?)"
 _FRACTION_DIGITS: Final = 6
+_AMOUNT: Final = r"[+-]?[0-9]{1,6}"
+_INTERVAL: Final = (
+    rf"^(?:(?P<y>{_AMOUNT}) years?(?: |$))?(?:(?P<m>{_AMOUNT}) mon(?:th)?s?(?: |$))?"
+    rf"(?:(?P<d>{_AMOUNT}) days?(?: |$))?(?:(?P<o>{_AMOUNT}) hours?|"
+    r"(?P<q>[+-])?(?P<h>[0-9]{1,6}):(?P<n>[0-5][0-9]):(?P<s>[0-5][0-9])"
+    r"(?:\.(?P<f>[0-9]{1,6}))?)?$"
+)
+_PLAIN_ARRAY: Final = r'^\{(?:[^"\\{}\s,]+(?:,[^"\\{}\s,]+)*)?\}$'
+_NULL_ELEMENT: Final = r"(?i)[{,]null[,}]"
 
 
 def signed_integers(texts: Column) -> Column:
@@ -66,6 +85,42 @@ def timestamps(texts: Column, *, zoned: bool) -> Column | None:
     return None
 
 
+def intervals(texts: Column) -> Column | None:
+    """Intervals as PostgreSQL writes them, or of years, months, days and hours; None as above."""
+    if (text_lengths(texts) + mask_of(texts.is_null()) == 0).any():
+        return None
+    parts = _parts(texts, _INTERVAL)
+    if parts is None:
+        return None
+    sign = np.where(parts["q"] < 0, -1, 1)
+    seconds = (parts["h"] * 60 + parts["n"]) * 60 + parts["s"]
+    micros = sign * (seconds * MICROS_PER_SECOND + parts["f"])
+    micros = micros + parts["o"] * (3600 * MICROS_PER_SECOND)
+    months = (parts["y"] * 12 + parts["m"]).astype(np.int32)
+    columns = [
+        column_of(months, pa.int32()),
+        column_of(parts["d"].astype(np.int32), pa.int32()),
+        column_of(micros, pa.int64()),
+    ]
+    return structs_of(columns, arrow_type(SqlType("interval")), mask_of(texts.is_null()))
+
+
+def arrays(texts: Column, parse: Callable[[Column], Column]) -> Column | None:
+    """Arrays of elements without quotes, blanks and NULL, which `parse` reads; None as above."""
+    if not all_match(texts, _PLAIN_ARRAY) or mask_of(match_regex(texts, _NULL_ELEMENT)).any():
+        return None
+    elements, counts = split_texts(texts, 1, ",")
+    return lists_of(parse(elements), counts, mask_of(texts.is_null()))
+
+
+def all_match(texts: Column, pattern: str) -> bool:
+    """Whether all texts do; NULL counts as one that does."""
+    matched = mask_of(match_regex(texts, pattern))
+    return bool(
+        matched.all() if texts.null_count == 0 else matched[mask_of(texts.is_valid())].all()
+    )
+
+
 def _parts(texts: Column, form: str) -> _Parts | None:
     """The numbers in the texts, by the names of the form's groups; None if one does not match."""
     found = parts_of_text(texts, form)
@@ -78,7 +133,8 @@ def _parts(texts: Column, form: str) -> _Parts | None:
             words = replace_regex(replace_regex(words, r"^-$", "-1"), r"^\+$", "1")
         elif name == "f":
             words = pad_right_with(words, _FRACTION_DIGITS, "0")
-        parts[name] = numbers(replace_regex(words, "^$", "0").cast(pa.int64()))
+        words = replace_regex(replace_regex(words, "^$", "0"), r"^\+", "")
+        parts[name] = numbers(words.cast(pa.int64()))
     absent = texts.is_null()
     if texts.null_count:
         missing: npt.NDArray[np.bool_] = absent.to_numpy(zero_copy_only=False)

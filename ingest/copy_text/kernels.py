@@ -119,6 +119,36 @@ def parts_of_text(texts: Column, pattern: str) -> dict[str, Column] | None:
     }
 
 
+def split_texts(texts: Column, trimmed: int, separator: str) -> tuple[Column, Ints]:
+    """The parts of all texts but for so many characters at both ends, and how many each has; a
+    text of which nothing is left has none, and so has NULL.
+    """
+    inner = _pc.utf8_slice_codeunits(texts, trimmed, -trimmed)
+    lists: Any = _pc.split_pattern(inner, separator)
+    counts: Ints = numbers(_pc.list_value_length(lists)).astype(np.int64)
+    is_empty = mask_of(_pc.equal(inner, ""))
+    parts: Column = filter_rows(lists.flatten(), np.repeat(~is_empty, counts))
+    return parts, np.where(is_empty, 0, counts)
+
+
+def lists_of(items: Column, counts: Ints, nulls: Mask) -> Column:
+    """A column of lists: the items, so many for each row; NULL where the mask says so."""
+    ends = np.concatenate(([0], np.cumsum(counts))).astype(np.int32)
+    starts = _pa.array(ends, mask=np.append(nulls, [False]))
+    lists: Column = _pa.ListArray.from_arrays(starts, items)
+    return lists
+
+
+def structs_of(columns: Sequence[Column], type_: pa.DataType, nulls: Mask) -> Column:
+    """A column of a struct's type, of its fields; NULL where the mask says so."""
+    assert isinstance(type_, pa.StructType), "it has fields"
+    fields = [*type_]
+    structs: Column = _pa.StructArray.from_arrays(
+        list(columns), fields=fields, mask=_pa.array(nulls)
+    )
+    return structs
+
+
 def is_nearer_zero(column: Column, bound: "pa.Scalar[pa.DataType]") -> Mask:
     """Which values are nearer to zero than the bound; NULL is not."""
     return mask_of(_pc.less(_pc.abs(column), bound))

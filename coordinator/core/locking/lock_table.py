@@ -146,10 +146,11 @@ class LockQueue:
     def fits(self, wanted: LockRequest, ahead: Sequence[LockRequest]) -> bool:
         """Whether it fits the holders, and those who wait ahead of it (K5)."""
         conflicts = MODE_CONFLICTS[wanted.mode]
-        delayed = (w for w in ahead if w.mode & conflicts and not _are_one(w, wanted))
-        if wanted.mode is not LockMode.ROW_KEY_SHARE and next(delayed, None) is not None:
+        if wanted.mode is LockMode.ROW_KEY_SHARE:
+            ahead = ()
+        if ahead and any(w.mode & conflicts and not _are_one(w, wanted) for w in ahead):
             return False
-        return next(self.holders_against(wanted), None) is None
+        return not self.held or next(self.holders_against(wanted), None) is None
 
     def entry_place(self, wanted: LockRequest) -> int:
         """Where it joins the line: by its ticket, but before the first whom it blocks already."""
@@ -159,6 +160,10 @@ class LockQueue:
                 return at
         return len(self.waiting)
 
+    def is_entered_last(self, wanted: LockRequest) -> bool:
+        """Whether nobody in the line waits for it: it is the last, its session holds nothing."""
+        return self.waiting[-1] is wanted and not self.modes_of(wanted.session)
+
     def hold(self, wanted: LockRequest) -> None:
         """The request is granted."""
         for held in self.held:
@@ -166,15 +171,9 @@ class LockQueue:
             if same and held.mode == wanted.mode and held.savepoint <= wanted.savepoint:
                 held.count += 1
                 return
-        self.held.append(
-            HeldLock(
-                wanted.session,
-                wanted.txn,
-                wanted.mode,
-                wanted.savepoint,
-                single=wanted.single,
-            )
-        )
+        taken = HeldLock(wanted.session, wanted.txn, wanted.mode, wanted.savepoint)
+        taken.single = wanted.single
+        self.held.append(taken)
 
     def serve(self) -> list[LockRequest]:
         """Grant whatever fits, in order (K3); those granted leave the line."""
@@ -241,8 +240,8 @@ class LockTable:
         queue = self._queues.get(wanted.tag)
         if queue is None:
             queue = self._queues[wanted.tag] = LockQueue(wanted.tag)
-        place = queue.entry_place(wanted)
-        if queue.fits(wanted, queue.waiting[:place]):
+        place = queue.entry_place(wanted) if queue.waiting else 0
+        if queue.fits(wanted, queue.waiting[:place] if place else ()):
             queue.hold(wanted)
             self._by_session.setdefault(wanted.session, {})[wanted.tag] = None
             return Answer(LockVerdict.GRANTED)
@@ -255,6 +254,8 @@ class LockTable:
 
     def _without_circles(self, queue: LockQueue, wanted: LockRequest) -> Answer:
         """Look for circles that the request has closed (K4)."""
+        if queue.is_entered_last(wanted) and self.graph.is_one_line(queue):
+            return Answer(LockVerdict.WAITS)  # nobody waits for it
         served: list[LockRequest] = []
         circle = self.graph.find_circle(wanted.session, hard_only=True)
         # Whoever is moved may close another circle, which need not go through the request.

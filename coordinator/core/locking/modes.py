@@ -45,27 +45,24 @@ class LockMode(IntFlag):
 
     # Locks are compared many times a statement, and the operators of `enum` cost a microsecond.
     def __and__(self, other: int) -> "LockMode":
-        return _mode(int.__and__(self, other))
+        return _modes[int.__and__(self, other)]
 
     def __or__(self, other: int) -> "LockMode":
-        return _mode(int.__or__(self, other))
+        return _modes[int.__or__(self, other)]
 
-    def __bool__(self) -> bool:
-        return int.__ne__(self, 0)
-
-    def __hash__(self) -> int:
-        return int.__hash__(self)
+    __bool__ = int.__bool__
+    __hash__ = int.__hash__
 
 
-_modes: Final[dict[int, LockMode]] = {}
-
-
-def _mode(value: int) -> LockMode:
+class _Modes(dict[int, LockMode]):
     """The mode or modes of a number."""
-    known = _modes.get(value)
-    if known is None:
-        known = _modes[value] = LockMode(value)
-    return known
+
+    def __missing__(self, value: int) -> LockMode:
+        self[value] = found = LockMode(value)
+        return found
+
+
+_modes: Final = _Modes()
 
 
 _M = LockMode

@@ -190,6 +190,43 @@ def lock_rows(core: CoreState, message: LockRows) -> list[Effect]:
     return [Reply(message.request, LockAnswered(True, ticket))]
 
 
+def take_if_free(core: CoreState, message: LockRows) -> bool:
+    """Take rows that others can see if all are free and none has changed since the transaction's
+    timestamp. False: some of them may be held now, and stay so.
+    """
+    txn, rows, locks = core.transactions[message.txn], message.rows, core.locks
+    shard = ShardId(rows.table.shard)
+    state = core.shards[shard]
+    seen = list(zip(rows.sources, rows.indexes, strict=True))
+    if core.groups.writes.any_gone(state, as_deletes(seen)):
+        return False
+    wanted: dict[RowTag, RowIdentity] = {}
+    for name, tag in zip(current_names(state, seen), rows.tags(), strict=True):
+        assert name is not None, "H2: a row that is there has a name"
+        wanted[replace(tag, key=name) if tag.by_identity else tag] = name
+    held = {tag: locks.holds(txn.owner, tag) for tag in wanted}
+    new = sum([not modes for modes in held.values()])
+    if message.implicit and txn.rows_locked + new > core.settings.row_locks_max:
+        return True
+    ticket = message.ticket or locks.graph.ticket()
+    for tag in wanted if len(wanted) == 1 else _in_order(wanted):
+        if message.implicit and held[tag] & (message.mode | LockMode.ROW_UPDATE):
+            continue
+        name = wanted[tag]
+        for holder in core.groups.holders():
+            if is_among(name, holder.changes.deletes(state)):
+                locks.hold_for_group(tag, LockMode.ROW_UPDATE, holder.txn)
+        locks.rows.add(shard, name, tag)
+        if not _try_row(core, txn, message, ticket, tag):
+            return False
+    if message.implicit:
+        txn.rows_locked += new
+    else:
+        txn.locks_rows = True
+        locks.asked_for(txn.owner, txn.id, wanted)
+    return True
+
+
 def _is_gone(core: CoreState, state: ShardState, row: "_WantedRow") -> bool:
     if row.is_own:
         return False

@@ -92,6 +92,10 @@ class WaitGraph:
         """It waits no more."""
         del self._waits[session]
 
+    def is_one_line(self, line: Line) -> bool:
+        """Whether all who wait do so in this line."""
+        return all(wait.line is line for wait in self._waits.values())
+
     def blockers(self, session: ConnectionId) -> Sequence[ConnectionId]:
         """The sessions that it waits for, holders first; none if it does not wait."""
         wait = self._waits.get(session)

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from coordinator.core.change_streams.steps import ChangeStep, SubscriptionId
 from coordinator.core.locking.modes import LockMode, LockTag
+from coordinator.core.messages.locks import LockRows
 from coordinator.core.notifications.changes import TakenNotifications
 from coordinator.core.short_writes.by_key import RowValues
 from sql.catalog.catalog import Catalog, Table
@@ -107,6 +108,8 @@ class ChangedByKey:
     nbytes: int = 0
     returned: tuple[RowValues, ...] = ()
     """What RETURNING shows."""
+    in_the_way: LockRows | None = None
+    """Rows that are not free, or have changed: who has locked them may come again."""
 
 
 @dataclass(frozen=True, slots=True)

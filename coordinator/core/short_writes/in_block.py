@@ -12,12 +12,14 @@ validated at its commit: what the evaluator looked at (`reads`), the names that 
 
 INVARIANTS
   I1  in doubt nothing has happened but that the transaction may hold locks that its statement needs
-      in any case: a lock is not free, a row has changed since, a file would have to be read.
+      in any case: a lock is not free, a row has changed since, a file would have to be read. Of
+      rows that are not free the session is told, so that it waits for them and comes again.
   I2  a step asks for no lock before it has found its rows, and takes them in their order.
 """
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from pyroaring import BitMap64
 
@@ -25,10 +27,10 @@ from coordinator.core.effects import Effect, Reply
 from coordinator.core.fences import fenced_table_refusal
 from coordinator.core.locking.lock_table import LockRequest, LockVerdict
 from coordinator.core.locking.modes import LockMode, LockWait, TableTag
-from coordinator.core.locking.requests import hold_for_group, lock_rows
+from coordinator.core.locking.requests import hold_for_group, take_if_free
 from coordinator.core.messages.identities import Isolation
 from coordinator.core.messages.locks import LockRows, RowsToLock
-from coordinator.core.messages.replies import ChangedByKey, LockAnswered, Views
+from coordinator.core.messages.replies import ChangedByKey, Views
 from coordinator.core.messages.requests import ChangeInBlock, ReadInBlock, WriteRows
 from coordinator.core.short_writes.by_key import (
     CannotEvaluate,
@@ -73,14 +75,17 @@ def _change(core: CoreState, message: ChangeInBlock) -> list[Effect]:
         batch = _batch(write.encoder, changes)
     except (CannotEvaluate, ValueError, OverflowError, ArithmeticError):
         return [_not_here(message)]
-    if not _take_locks(core, txn, message, state, found):
-        return [_not_here(message)]
+    try:
+        if not _take_locks(core, txn, message, state, found):
+            return [_not_here(message)]
+    except _NotFree as met:
+        return [Reply(message.request, ChangedByKey(None, in_the_way=met.rows))]
     txn.looked_up(write.names)
     for predicate in write.reads():
         txn.read(write.table, predicate)
     if changes:
         keeps_keys = all(change.values is not None for change in changes)
-        old = _old_rows(write.encoder, changes)
+        old = _old_rows(write.table, write.encoder, changes)
         txn.write(WriteRows(txn.id, write.table, batch, old, keeps_keys))
     nbytes = sum(change.nbytes for change in changes)
     done = ChangedByKey(len(found), nbytes, returned_rows(found))
@@ -155,7 +160,11 @@ def _batch(encoder: RowEncoder, changes: Sequence[ChangedRow]) -> WriteBatch:
     return WriteBatch(encoder.table(came) if came else None, deletes=deletes)
 
 
-def _old_rows(encoder: RowEncoder, changes: Sequence[ChangedRow]) -> OldRows | None:
+_PLAIN_TYPES: Final = frozenset({"bool", "int2", "int4", "int8", "text", "varchar"})
+"""Types whose values Arrow gives back as they are."""
+
+
+def _old_rows(table: Table, encoder: RowEncoder, changes: Sequence[ChangedRow]) -> OldRows | None:
     """The rows that go, with their values, which Arrow is made of only if somebody asks."""
     deletes: dict[Source, BitMap64] = {}
     rows: list[RowValues] = []
@@ -167,7 +176,13 @@ def _old_rows(encoder: RowEncoder, changes: Sequence[ChangedRow]) -> OldRows | N
     if not rows:
         return None
     nbytes = sum(map(row_bytes, rows))
-    return OldRows(deletes, KnownRows.made_later(len(rows), nbytes, lambda: encoder.table(rows)))
+    known = KnownRows.of_values(
+        rows,
+        nbytes,
+        lambda: encoder.table(rows),
+        lambda ordinal: table.columns[ordinal].type.name in _PLAIN_TYPES,
+    )
+    return OldRows(deletes, known)
 
 
 # --- locks --------------------------------------------------------------------------------------
@@ -179,6 +194,14 @@ class _Wanted:
     mode: LockMode
 
 
+class _NotFree(Exception):
+    """Rows are held by others, or have changed since."""
+
+    def __init__(self, rows: LockRows) -> None:
+        super().__init__()
+        self.rows = rows
+
+
 def _take_locks(
     core: CoreState,
     txn: Transaction,
@@ -186,8 +209,8 @@ def _take_locks(
     state: ShardState,
     changes: Sequence[ChangedRow],
 ) -> bool:
-    """Take the locks of the table and of the rows that go or change; False: not all are free, or a
-    row has changed since the transaction's timestamp.
+    """Take the locks of the table and of the rows that go or change; False: the table's is not
+    free. Raises _NotFree.
     """
     locks = message.change.locks
     if not core.settings.locks:
@@ -207,12 +230,13 @@ def _take_locks(
     if len(others) < sum(change.row is not None for change in changes):
         return False  # rows of its own may have keys that others hold
     if locks is not None:
-        return _take_rows(core, txn, message, state, _Wanted(others, locks))
+        _take_rows(core, message, _Wanted(others, locks))
+        return True
     updated = [change for change in others if change.values is not None]
     deleted = [change for change in others if change.values is None]
-    return _take_rows(
-        core, txn, message, state, _Wanted(updated, LockMode.ROW_NO_KEY_UPDATE)
-    ) and _take_rows(core, txn, message, state, _Wanted(deleted, LockMode.ROW_UPDATE))
+    _take_rows(core, message, _Wanted(updated, LockMode.ROW_NO_KEY_UPDATE))
+    _take_rows(core, message, _Wanted(deleted, LockMode.ROW_UPDATE))
+    return True
 
 
 def _take_table(
@@ -227,17 +251,15 @@ def _take_table(
     return core.locks.acquire(asked, LockWait.NO).verdict is LockVerdict.GRANTED
 
 
-def _take_rows(
-    core: CoreState, txn: Transaction, message: ChangeInBlock, state: ShardState, wanted: _Wanted
-) -> bool:
+def _take_rows(core: CoreState, message: ChangeInBlock, wanted: _Wanted) -> None:
+    """Raises _NotFree."""
     if not wanted.rows:
-        return True
+        return
     table = message.change.table
     primary = next((key for key in table.keys if key.primary), None)
     sources: list[Source] = []
     indexes: list[int] = []
     keys: list[tuple[Hashable, ...]] = []
-    gone: dict[Source, BitMap64] = {}
     for change in wanted.rows:
         row = change.row
         assert row is not None, "only rows that are there are locked"
@@ -245,20 +267,13 @@ def _take_rows(
         assert row.values is not None, "only rows that are there are locked"
         sources.append(row.base[0])
         indexes.append(row.base[1])
-        gone.setdefault(row.base[0], BitMap64()).add(row.base[1])
         if primary is not None:
             keys.append(tuple([_hashable(row.values[at]) for at in primary.columns]))
-    if core.groups.writes.any_gone(state, gone):
-        return False
     rows = RowsToLock(table, sources, indexes, None if primary is None else keys)
     implicit = message.change.locks is None
-    asked = LockRows(message.request, txn.id, rows, wanted.mode, LockWait.NO, implicit=implicit)
-    effects = lock_rows(core, asked)
-    match effects:
-        case [Reply(value=LockAnswered(granted=True, again=False))]:
-            return True
-        case _:
-            return False
+    asked = LockRows(message.request, message.txn, rows, wanted.mode, implicit=implicit)
+    if not take_if_free(core, asked):
+        raise _NotFree(asked)
 
 
 def _hashable(value: object) -> Hashable:

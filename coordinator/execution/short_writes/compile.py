@@ -62,13 +62,14 @@ must say what is wrong (I3)."""
 @dataclass(frozen=True, slots=True)
 class CompiledWrite:
     """A statement that fits. `returning`: None without RETURNING. `only_locks`: it changes nothing,
-    and is one for blocks (`locking_reads.py`).
+    and is one for blocks (`locking_reads.py`). `waits`: for rows that others hold.
     """
 
     make: _Make
     runtime: RuntimeValues
     returning: ShownRows | None
     only_locks: bool = False
+    waits: bool = True
 
     @property
     def columns(self) -> tuple[OutputColumn, ...] | None:

@@ -53,7 +53,7 @@ def compile_locking_read(
     if of is None or runtime is None:
         return None
     target = TargetTable(part.tables[0], services.key_index)
-    mode = LOCK_MODES[part.rows[0].strength]
+    mode, waits = LOCK_MODES[part.rows[0].strength], part.rows[0].policy is LockPolicy.WAIT
 
     def lock(parameters: Sequence[Value], names: Names) -> WriteByKey | None:
         nbytes = row_bytes(tuple(parameters))
@@ -61,7 +61,7 @@ def compile_locking_read(
             return None
         return KeyedLock(target, names, 0, None, of, tuple(parameters), mode, shown.ordinals)
 
-    return CompiledWrite(lock, runtime, ShownRows(query.columns, shown), only_locks=True)
+    return CompiledWrite(lock, runtime, ShownRows(query.columns, shown), True, waits)
 
 
 def _row_of_key(part: LockingQuery, services: Services) -> RowOfKey | None:

@@ -3,6 +3,7 @@ a row too; None if it must take the general path (I3).
 """
 
 from compute.identity_cache import IdentityCache
+from coordinator.core.messages.locks import LockRows
 from coordinator.core.messages.replies import RefusedReason
 from coordinator.core.short_writes.by_key import WriteAnswer
 from coordinator.driver.coordination import LockBlocks, RequestRefused
@@ -94,14 +95,21 @@ def _compiled(prepared: ParameterizedStatement, services: Services) -> CompiledW
 async def run_short_write_in_block(
     execution: Execution, prepared: ParameterizedStatement
 ) -> Outcome | None:
-    """Run the statement in its block, whose snapshot it was bound under."""
+    """Run the statement in its block, whose snapshot it was bound under. It waits for locks: raises
+    StatementRestart, and what `lock_rows` does.
+    """
     services, transaction = execution.services, execution.transaction
     statement = known_short_write(prepared, services)
     if statement is None or transaction.changed_catalog:
         return None
     values = tuple(execution.parameters)
-    answer = write_in_block(services, transaction, execution.variables, prepared, statement, values)
-    if answer is None:
+    variables = execution.variables
+    answer = write_in_block(services, transaction, variables, prepared, statement, values)
+    if isinstance(answer, LockRows) and statement.waits:
+        # As for rows that a scan has found: it begins again, or goes on with them.
+        await transaction.lock_rows(answer.rows, answer.mode, implicit=answer.implicit)
+        answer = write_in_block(services, transaction, variables, prepared, statement, values)
+    if answer is None or isinstance(answer, LockRows):
         return None
     await spill_if_large(execution)
     return _outcome(statement, prepared, answer)
@@ -114,8 +122,10 @@ def write_in_block(
     prepared: ParameterizedStatement,
     statement: CompiledWrite,
     values: tuple[Value, ...],
-) -> WriteAnswer | None:
-    """The same without a wait. `statement`: what `known_short_write` has said of it."""
+) -> WriteAnswer | LockRows | None:
+    """The same without a wait, or what is to be waited for. `statement`: what `known_short_write`
+    has said of it.
+    """
     if transaction.read_only:
         return None
     given = statement.runtime.at_hand(services, transaction)
@@ -128,7 +138,7 @@ def write_in_block(
         return None
     done = services.coordination.change_in_block(transaction.id, change)
     if done.affected is None:
-        return None
+        return done.in_the_way
     statement.runtime.take(services.coordination, transaction, given)
     transaction.wrote = transaction.wrote or writes
     transaction.inline.added(done.nbytes)

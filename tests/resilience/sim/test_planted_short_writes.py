@@ -62,11 +62,11 @@ def answers_kept_over_a_group_that_was_passed(patch: pytest.MonkeyPatch) -> None
 
 def keys_of_an_old_tail(patch: pytest.MonkeyPatch) -> None:
     """Commits are not added to a dictionary that is there."""
-    unknown = key_index._unknown_of_newest
+    unknown = key_index._Tail.unknown
     patch.setattr(
-        key_index,
-        "_unknown_of_newest",
-        lambda view, tail: [] if tail.known else unknown(view, tail),
+        key_index._Tail,
+        "unknown",
+        lambda tail, view: [] if tail.known else unknown(tail, view),
     )
 
 

@@ -152,6 +152,28 @@ def test_parameters_are_constants() -> None:
     assert points.keys == {(6,)}
 
 
+@pytest.mark.parametrize("value", [5, None])
+@pytest.mark.parametrize(
+    "where",
+    [
+        "id = $1",
+        "$1 = id",
+        "s = 'abc' and id = $1",
+        "id = $1 and id = 5",
+        "id = $1 and s is not null",
+        "id = $1 or s = 'abc'",
+        "id in ($1, 6)",
+        "id > $1",
+        "id = $1 and s > 'a'",
+        "id::int8 = $1 and u = '00000000-0000-0000-0000-00000000000a'",
+    ],
+)
+def test_keys_are_known_without_a_look_at_the_conditions(where: str, value: Value) -> None:
+    one, other = predicate(where, value), predicate(where, value)
+    other._conjunctions()
+    assert one.points == other._points
+
+
 def test_an_error_is_a_match() -> None:
     assert predicate("1 / (id - 5) > 0").matches(KnownRows.of(rows({})))
     assert not predicate("id = 6 and 1 / (id - 5) > 0").matches(KnownRows.of(rows({})))

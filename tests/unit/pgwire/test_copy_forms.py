@@ -43,6 +43,25 @@ def _zoned() -> str:
     return _stamp() + zone
 
 
+def _interval() -> str:
+    number = _random.choice((0, 1, -1, 7, 999_999, 1_000_000))
+    units = ("year", "years", "mon", "mons", "month", "day", "days", "hour", "hours", "weeks", "h")
+    words = [f"{number} {unit}" for unit in _random.sample(units, _random.choice((0, 1, 1, 2, 3)))]
+    clock = ("", "04:05:06", "-00:00:01", "+1:02:03.5", "04:60:00", "04:05", "99999:00:00.123456")
+    blank = _random.choice((" ", " ", " ", "  ", ""))
+    return blank.join(filter(None, [*words, _random.choice(clock)]))
+
+
+_FIELDS = ("1", "-2", "+3", "abc", "", "NULL", "null", '"a b"', "nullx", " 4", "5 ", "a\\,b", "é")
+
+
+def _array() -> str:
+    fields = [_random.choice((*_FIELDS, "7", "8")) for _ in range(_random.choice((0, 1, 1, 2)))]
+    return _random.choice(("{{{}}}", "{{{}}}", "{{{}}}", "{{{}", "[0:1]={{{}}}", " {{{}}}")).format(
+        ",".join(fields)
+    )
+
+
 @pytest.mark.parametrize("timezone", ["UTC", "America/New_York"])
 @pytest.mark.parametrize(
     ("type_name", "make"),
@@ -54,6 +73,10 @@ def _zoned() -> str:
         ("timestamp", _stamp),
         ("timestamptz", _zoned),
         ("timestamptz", _stamp),
+        ("interval", _interval),
+        ("_int4", _array),
+        ("_text", _array),
+        ("_interval", lambda: f"{{{_interval()}}}"),
     ],
 )
 def test_a_column_is_read_as_its_values(
