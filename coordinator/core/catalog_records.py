@@ -168,7 +168,7 @@ def _encode_table(table: Table) -> dict[str, Json]:
         "parameters": table.parameters,
         "unlogged": table.unlogged,
         "unique_indexes": table.unique_indexes,
-        "query": None if table.query is None else asdict(table.query),
+        "query": None if table.query is None else _encode_query(table.query),
         "feed": None if table.feed is None else asdict(table.feed),
         "change_feed": table.change_feed,
     }
@@ -245,6 +245,11 @@ def _names(record: Json) -> tuple[str, ...]:
     return tuple(map(_text, cast("Sequence[Json]", record)))
 
 
+def _encode_query(query: StoredQuery) -> dict[str, Json]:
+    state = [[name, _encode_type(type_)] for name, type_ in query.state]
+    return {**asdict(query), "state": state}
+
+
 def _decode_query(record: Json) -> StoredQuery | None:
     if record is None:
         return None
@@ -253,6 +258,7 @@ def _decode_query(record: Json) -> StoredQuery | None:
         "Sequence[tuple[str, str, int, Sequence[str], Sequence[int]]]", body["relations"]
     )
     uses = cast("Sequence[tuple[int, int]]", body["uses"])
+    state = cast("Sequence[tuple[str, Json]]", body.get("state", ()))
     return StoredQuery(
         _text(body["text"]),
         tuple(
@@ -262,7 +268,19 @@ def _decode_query(record: Json) -> StoredQuery | None:
         tuple((oid, number) for oid, number in uses),
         bool(body["is_populated"]),
         bool(body.get("on_commit", False)),
+        tuple((name, _decode_type(type_)) for name, type_ in state),
     )
+
+
+def _encode_type(type_: SqlType) -> Json:
+    return [type_.name, type_.typmod, type_.precision, type_.scale, type_.trim]
+
+
+def _decode_type(record: Json) -> SqlType:
+    name, typmod, precision, scale, trim = cast(
+        "tuple[str, int, int | None, int | None, bool]", record
+    )
+    return SqlType(name, typmod, precision, scale, trim)
 
 
 def _encode_foreign(key: ForeignKey) -> dict[str, Json]:
@@ -356,12 +374,9 @@ _PLAIN_FIELDS: Final = 5
 
 
 def _decode_column(record: Mapping[str, Json]) -> Column:
-    name, typmod, precision, scale, trim = cast(
-        "tuple[str, int, int | None, int | None, bool]", record["type"]
-    )
     column = Column(
         name=_text(record["name"]),
-        type=SqlType(name, typmod, precision, scale, trim),
+        type=_decode_type(record["type"]),
         not_null=bool(record["not_null"]),
         has_default=bool(record["has_default"]),
         default=_decode_value(record["default"]),

@@ -147,7 +147,7 @@ async def _table_findings(
 
 
 def _schema_of(table: Table) -> pa.Schema:
-    return table_schema(table.columns, table.numbers, change_feed=table.change_feed)
+    return table_schema(table.stored_columns, table.numbers, change_feed=table.change_feed)
 
 
 def _definitions(table: KnownShard, *, by_definition: bool) -> tuple[Definition, ...]:

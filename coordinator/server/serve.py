@@ -105,7 +105,7 @@ _THE_REST: Final = ("coordinator.execution.utility", "sql.binder.definition_bind
 
 def schema_of(table: Table) -> pa.Schema:
     """The schema of a table's shard."""
-    return table_schema(table.columns, table.numbers, change_feed=table.change_feed)
+    return table_schema(table.stored_columns, table.numbers, change_feed=table.change_feed)
 
 
 @dataclass(slots=True)

@@ -233,6 +233,14 @@ class Table:
             version=self.version,
         )
 
+    @property
+    def stored_columns(self) -> tuple[Column, ...]:
+        """The columns of its shard: its own, and those that a view hides; all by names, or none."""
+        named, made = any(c.stored for c in self.columns), [*self.columns]
+        for name, type_ in () if self.query is None else self.query.state:
+            made.append(Column(name, type_, number=len(made) + 1, stored=name if named else ""))
+        return tuple(made)
+
     def number_of(self, ordinal: int) -> int:
         """A column's number, which never changes."""
         return self.columns[ordinal].number or ordinal + 1

@@ -159,6 +159,9 @@ class StoredQuery:
     is_populated: bool = True
     on_commit: bool = False
     """Its rows are used only where they are exact (V4 of `coordinator/core/views`)."""
+    state: tuple[tuple[str, SqlType], ...] = ()
+    """Names and types of hidden columns, which the table stores behind its own: what maintenance
+    adds to (`sql/incremental/hidden_state.py`)."""
 
 
 @dataclass(frozen=True, slots=True)

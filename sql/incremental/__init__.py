@@ -15,15 +15,16 @@ often the row is there more (+) or less (-). Rows that came as they went cancel 
 | inner and cross join | changes of the left x right after, and left before x changes of the right |
 | LEFT, RIGHT, LATERAL, subqueries | changes of the kept side; of the other one: affected keys |
 | GROUP BY, DISTINCT, windows, UNION, INTERSECT, EXCEPT, FULL | affected keys |
-| counts, sums, extremes at the top | added to, or affected keys |
-| no keys, LIMIT, WITH RECURSIVE | full |
+| counts, sums, averages, extremes at the top | added to, or affected keys |
+| others without keys, LIMIT, WITH RECURSIVE | full |
 
 *Affected keys*: the node over its inputs' rows whose keys (group, partition, whole row, join key)
 are among the changes. At the top of a query that shows the keys, the stored rows with these keys
 are what was there before. Elsewhere it is the node over the inputs before.
 
-*Added to*: at the top, counts, sums and extremes of groups are changed by what came and went, where
-that proves what they are (`added_groups.py`); the other groups are affected keys.
+*Added to*: at the top, counts, sums, averages and extremes of groups are changed by what came and
+went, where that proves what they are (`added_groups.py`); the other groups are affected keys. A
+view keeps hidden columns with what that needs and the query does not show (`hidden_state.py`).
 
 *Full*: the node over all of its inputs, after and before. A whole query that is full is compared
 with the stored rows.
@@ -36,7 +37,8 @@ INVARIANTS
   D3  a term of a step has no rows if all of its sources are empty, so that it need not be run.
 
 Modules: `program` has the types; `derive` chooses the form of a program; `node_changes` has the
-rules; `node_keys` says which nodes have keys; `added_groups` has sums; `affected_rows` restricts
-plans to keys, and finds the keys of subqueries; `normalize` takes WITH queries apart. `rewrite` and
-the binder may not be imported.
+rules; `node_keys` says which nodes have keys; `added_groups` has sums, `hidden_state` the hidden
+columns for them; `shown_nodes` tells what the top of a query shows; `affected_rows` restricts plans
+to keys, and finds the keys of subqueries; `normalize` takes WITH queries apart. `rewrite` and the
+binder may not be imported.
 """

@@ -37,10 +37,12 @@ from sql.incremental.program import (
     Strategy,
     step_scan,
 )
+from sql.incremental.shown_nodes import RowNode, rows_above, shown_places, undetermined_below
 from sql.plan.changes_of_plans import undetermined_part
 from sql.plan.conditions import conjunction
 from sql.plan.nodes import (
     BoolOp,
+    Coalesce,
     ColumnId,
     ColumnRef,
     Const,
@@ -75,7 +77,6 @@ from sql.plan.projections import append_columns, column_reference, column_refere
 from sql.plan.renumbering import defined_columns
 from sql.plan.system_columns import relations_with_versions
 from sql.plan.traverse import (
-    has_subquery,
     inputs,
     is_volatile_plan,
     plan_expressions,
@@ -112,7 +113,7 @@ class _KeyedTop:
     keys stand in which columns of the plan.
     """
 
-    above: tuple[Project | Filter | Sort, ...]
+    above: tuple[RowNode, ...]
     node: Plan
     keyed: KeyedInputs
     shown: Mapping[int, int]
@@ -124,7 +125,7 @@ class _SummedTop:
     that they are shown in.
     """
 
-    above: tuple[Project | Filter | Sort, ...]
+    above: tuple[RowNode, ...]
     node: GroupBy
     keys: Sequence[int]
     aggregates: Sequence[int]
@@ -216,7 +217,7 @@ class _Choice:
         result = ChangesByKey(sources, ProgramPlan.of(found), (StepTerm(rows, sources),))
         return self._made(result, Strategy.KEYS, None)
 
-    def _above(self, above: Sequence[Project | Filter | Sort], rows: Plan) -> ProgramPlan:
+    def _above(self, above: Sequence[RowNode], rows: Plan) -> ProgramPlan:
         """The plan of the view with something else in the place of the node with keys."""
         for node in reversed(above):
             self._changes.ways[id(node)] = ROW_BY_ROW
@@ -251,12 +252,15 @@ class _Choice:
     def _added(self, top: _SummedTop, sums: GroupSums, made: KeysStep) -> Plan:
         """The groups that are added to, as the node gives them."""
         stored = replace(self._stored(), identity=None)
-        refs = column_references(stored.columns)
-        joined, new = self._beside_sums(JoinKind.INNER, stored, top, made)
-        values = sums.added([refs[place] for place in top.aggregates])
-        exprs: list[Expr] = [refs[place] for place in top.keys]
-        exprs += [substitute_columns(value, new) for value in values]
-        rows = Filter(joined, substitute_columns(sums.may_be_added, new))
+        kind = JoinKind.RIGHT if _knows_absent(top, sums) else JoinKind.INNER
+        joined, new = self._beside_sums(kind, stored, top, made)
+        refs, old = column_references(stored.columns), _old_values(stored, top, sums)
+        keys = [refs[place] for place in top.keys]
+        mine = [new[column.id] for column in sums.columns[: sums.keys]]
+        exprs: list[Expr] = [Coalesce(pair, pair[0].type) for pair in zip(keys, mine, strict=True)]
+        exprs += [substitute_columns(value, new) for value in sums.added(old)]
+        condition = conjunction([sums.may_be_added(old), sums.remains(old)])
+        rows = Filter(joined, substitute_columns(condition, new))
         return Project(rows, output_columns(top.node), tuple(exprs))
 
     def _rest(
@@ -268,9 +272,11 @@ class _Choice:
         there = changes.column("there", BOOL)
         marked = append_columns(stored, {there: Const(True, BOOL)})
         joined, new = self._beside_sums(JoinKind.RIGHT, marked, top, made)
-        is_none = IsTest(Test.IS_NULL, column_reference(there), BOOL)
-        may_be = substitute_columns(sums.may_be_added, new)
-        others = Logical(BoolOp.OR, (is_none, Logical(BoolOp.NOT, (may_be,), BOOL)), BOOL)
+        may_be = sums.may_be_added(_old_values(stored, top, sums))
+        others: Expr = Logical(BoolOp.NOT, (substitute_columns(may_be, new),), BOOL)
+        if not _knows_absent(top, sums):
+            is_none = IsTest(Test.IS_NULL, column_reference(there), BOOL)
+            others = Logical(BoolOp.OR, (is_none, others), BOOL)
         rows = Filter(joined, others)
         if not top.keys:
             key = changes.column("k", INT4)
@@ -330,28 +336,12 @@ class _Choice:
         return joined_with_equal_keys(stored, refs, gone)
 
 
-def undetermined_below(node: Plan) -> str | None:
-    """What of a node's inputs has several right answers."""
-    return next((found for below in inputs(node) if (found := undetermined_part(below))), None)
-
-
-def _rows_above(plan: Plan) -> tuple[list[Project | Filter | Sort], Plan]:
-    """The nodes at the top that are computed row by row, and the one below them."""
-    above: list[Project | Filter | Sort] = []
-    while isinstance(plan, Project | Filter | Sort):
-        if any(map(has_subquery, plan_expressions(plan))):
-            break
-        above.append(plan)
-        plan = plan.input
-    return above, plan
-
-
 def _summed_top(plan: Plan) -> _SummedTop | None:
     """The node whose groups are added to, if all of it is shown."""
-    above, node = _rows_above(plan)
+    above, node = rows_above(plan)
     if not isinstance(node, GroupBy) or not can_be_added_to(node) or reading_subqueries(node):
         return None
-    places = _places(above, node)
+    places = shown_places(above, node)
     shown = [places.get(ref) for ref in column_references(output_columns(node))]
     known = [place for place in shown if place is not None]
     if len(known) < len(shown):
@@ -360,16 +350,34 @@ def _summed_top(plan: Plan) -> _SummedTop | None:
     return _SummedTop(tuple(above), node, known[:keys], known[keys:])
 
 
+def _knows_absent(top: _SummedTop, sums: GroupSums) -> bool:
+    """Whether a group that is not stored had no rows: nothing above leaves groups out, and groups
+    go with their last rows.
+    """
+    return sums.counted is not None and not any(isinstance(one, Filter) for one in top.above)
+
+
+def _old_values(stored: Scan, top: _SummedTop, sums: GroupSums) -> list[Expr]:
+    """The values of the aggregates before; those of a group without rows if it is not stored."""
+    refs = column_references([stored.columns[place] for place in top.aggregates])
+    if not _knows_absent(top, sums):
+        return [*refs]
+    return [
+        Coalesce((ref, Const(0, INT8)), INT8) if call.function.name == "count" else ref
+        for ref, call in zip(refs, top.node.aggregates, strict=True)
+    ]
+
+
 def _keyed_top(plan: Plan) -> _KeyedTop | None:
     """The node whose keys are columns of the plan, if there is one below rows by rows."""
-    above, node = _rows_above(plan)
+    above, node = rows_above(plan)
     union_all = isinstance(node, SetOp) and node.kind is SetOpKind.UNION and node.all
     if union_all or not isinstance(node, GroupBy | Window | DistinctRows | DistinctOn | SetOp):
         return None
     keyed = keyed_inputs(node)
     if keyed is None:
         return None
-    places = _places(above, node)
+    places = shown_places(above, node)
     shown: dict[int, int] = {}
     for at, key in enumerate(_shown_keys(node, keyed)):
         if key in places:
@@ -389,23 +397,6 @@ def _shown_keys(node: Plan, keyed: KeyedInputs) -> Sequence[Expr]:
             return column_references(node.columns)
         case _:
             return keyed.keys[0]
-
-
-def _places(above: Sequence[Project | Filter | Sort], node: Plan) -> dict[Expr, int]:
-    """Where what is shown stands in the plan, as expressions over the node's columns."""
-    shown: Sequence[Expr] = ()
-    made: dict[ColumnId, Expr] | None = None
-    for one in reversed(above):
-        if isinstance(one, Project):
-            below = made or {}
-            shown = [substitute_columns(expr, below) for expr in one.exprs]
-            made = {c.id: e for c, e in zip(one.columns, shown, strict=True)}
-    if made is None:
-        shown = column_references(output_columns(node))
-    found: dict[Expr, int] = {}
-    for at, expr in enumerate(shown):
-        found.setdefault(expr, at)
-    return found
 
 
 def _is_comparable(type_: SqlType) -> bool:

@@ -62,6 +62,13 @@ def parse_text(
     if type_name in CLOCK_DEPENDENT_TYPES:
         return _parse_moment(type_name, text, timezone, styles, clock)
     if type_name.startswith("_"):
+        if type_name in _INTEGER_ARRAYS and _INTEGERS.fullmatch(text):
+            values = tuple(map(int, text[1:-1].split(",")))
+            if (
+                -min(values) <= _INTEGER_ARRAYS[type_name]
+                and max(values) < _INTEGER_ARRAYS[type_name]
+            ):
+                return values
         element = partial(
             parse_text,
             type_name[1:],
@@ -144,6 +151,10 @@ _DIGITS_CHECKED_MAX: Final = 128
 
 _DIGITS_PLAIN_MAX: Final = 18
 """So many are within 64 bits, whatever they are."""
+
+_INTEGERS: Final = re.compile(r"\{-?[0-9]{1,18}(?:,-?[0-9]{1,18})*\}", re.ASCII)
+_INTEGER_ARRAYS: Final = {"_int2": 1 << 15, "_int4": 1 << 31, "_int8": 1 << 63}
+"""Arrays that are often long, with the size of their smallest number."""
 
 
 def _parse_integer(text: str, *, bits: int, type_name: str) -> int:
@@ -380,6 +391,8 @@ def apply_typmod(value: Value, type_: SqlType, *, explicit: bool) -> Value:
     if isinstance(value, Decimal) and type_.name == "numeric":
         return fit_numeric(value, type_)
     if isinstance(value, tuple) and (element := type_.element) is not None:
+        if type_.name in _INTEGER_ARRAYS:
+            return value
         return tuple([apply_typmod(item, element, explicit=explicit) for item in value])
     if isinstance(value, str) and type_.length is not None:
         return _fit_length(value, type_, type_.length, explicit=explicit)

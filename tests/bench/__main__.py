@@ -6,6 +6,7 @@ make bench ARGS='--only copy --rows 10000000 --rounds 1'      # also the server'
 make bench ARGS='--only keyed --rounds 1'                     # one row of a million by its key
 make bench ARGS='--only lists --rounds 1'                     # long lists and chains
 make bench ARGS='--only streams --rounds 1'                   # an upstream PostgreSQL
+make bench ARGS='--only views --scale 0.1 --rounds 1'         # views that follow their inputs
 make bench ARGS='--only bulk --keyed-rows 10000000 --rounds 1'   # and its peak memory
 """
 
@@ -20,6 +21,7 @@ from tests.bench import report, restart, start, tpch_bench
 from tests.bench.doors import measure_doors
 from tests.bench.sizes import Figures, Size
 from tests.bench.streams import measure_streams
+from tests.bench.views_bench import measure_views
 from tests.bench.workloads import WORKLOADS
 from tests.support.servers import Meridian, meridian, postgres
 
@@ -33,6 +35,9 @@ STREAMS = "streams"
 """An upstream, which feeds both; only if it is asked for."""
 TPCH = "tpch"
 """Minutes, and the engines alone instead of PostgreSQL: only if it is asked for."""
+
+VIEWS = "views"
+"""Minutes, and others than PostgreSQL: only if it is asked for."""
 
 RESULTS = Path(__file__).parent.parent.parent / ".cache" / "bench"
 
@@ -83,6 +88,13 @@ def main() -> None:
             mine, peers = measure_streams(arguments.seconds)
             ours.append(mine)
             theirs.append(peers)
+    if VIEWS in arguments.only:
+        print(f"  {VIEWS}", flush=True)
+        for _ in range(arguments.rounds):
+            spark = arguments.spark_master != "none"
+            mine, peers = measure_views(arguments.seconds, arguments.scale, spark=spark)
+            ours.append(mine)
+            theirs.append(peers)
     if TPCH in arguments.only:
         print(f"  {TPCH}", flush=True)
         ours.append(tpch_bench.measure(arguments.scale, ("local", "spark"), arguments.rounds))
@@ -112,8 +124,8 @@ def _memory(server: Meridian, workload: str) -> Figures:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
-    known = [*WORKLOADS, RESTART, START, DOORS, STREAMS, TPCH]
-    usual = ",".join(name for name in known if name not in (STREAMS, TPCH))
+    known = [*WORKLOADS, RESTART, START, DOORS, STREAMS, TPCH, VIEWS]
+    usual = ",".join(name for name in known if name not in (STREAMS, TPCH, VIEWS))
     parser.add_argument("--only", default=usual, help=f"some of {','.join(known)}")
     parser.add_argument("--scale", type=float, default=1, help="of TPC-H")
     parser.add_argument("--rounds", type=int, default=3)

@@ -53,7 +53,7 @@ WITHOUT_LOCKS = CoreSettings(locks=False)
 
 def schema_of(table: Table) -> pa.Schema:
     """What a table's shard stores."""
-    return table_schema(table.columns, table.numbers, change_feed=table.change_feed)
+    return table_schema(table.stored_columns, table.numbers, change_feed=table.change_feed)
 
 
 class MemorySpooler:

@@ -40,7 +40,7 @@ def stored_schema(table: Table) -> pa.Schema:
     known = _schemas.get(key)
     if known is not None and known[0] is table:
         return known[1]
-    schema = table_schema(table.columns, table.numbers)
+    schema = table_schema(table.stored_columns, table.numbers)
     if len(_schemas) >= _SCHEMAS_MAX:
         _schemas.clear()
     _schemas[key] = (table, schema)

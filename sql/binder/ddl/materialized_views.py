@@ -19,6 +19,7 @@ running the query (`coordinator/execution/create_table_as.py`).
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import count
 
 from pglast import ast
 from pglast.enums import ObjectType
@@ -46,10 +47,13 @@ from sql.binder.stored.views import inside_view, parse_view_query
 from sql.catalog.catalog import SYSTEM_TIMELINE, Column, Table, definition_of
 from sql.catalog.objects import MaterializedView, StoredQuery
 from sql.errors import SqlError, not_supported
+from sql.incremental.hidden_state import STATE_PREFIX, with_state
 from sql.parser.syntax import Node, copy_node, is_a, refuse_parameters
-from sql.plan.nodes import Plan, PlanColumn, SetOp, SetOpKind, output_columns
+from sql.plan.nodes import Const, Plan, PlanColumn, Scan, SetOp, SetOpKind, output_columns
+from sql.plan.projections import append_columns
 from sql.plan.traverse import prune_columns
 from sql.statements.bound import CreateTableAs, RefreshMaterializedView
+from sql.types.sql_type import SqlType
 
 
 def create_as(binding: Binding, node: Node) -> CreateTableAs:
@@ -93,6 +97,8 @@ def _create(binding: Binding, node: Node) -> CreateTableAs:
         binding, option, created.table.name, kept, prune_columns(result.plan)
     )
     kept = replace(kept, on_commit=on_commit)
+    if on_commit:
+        kept, created = _with_state(binding, kept, created)
     made = replace(created.table, query=kept, notices=(*created.table.notices, *notices))
     created = replace(created, table=made, is_view=True)
     return _over_views(binding, created, kept)
@@ -107,7 +113,7 @@ def _over_views(binding: Binding, created: CreateTableAs, kept: StoredQuery) -> 
     names = tuple([column.name for column in created.table.columns])
     view = MaterializedView(0, "", "", kept.text, names, kept.relations)
     binding.locking.clear()
-    source = _rows(binding, view, created.table.columns)
+    source = _rows_with_state(binding, view, created.table.columns, kept.state)
     # The view itself is nowhere yet, and nothing depends on it.
     binding.uses.discard(definition_of(view))
     return replace(created, source=source, tables=scanned_tables(binding, source))
@@ -121,6 +127,38 @@ def _rows(binding: Binding, view: MaterializedView, columns: Sequence[Column]) -
         result = bind_query(binding, query, None)
         resolve_unknown_columns(binding, result)
         return stored_rows(binding, result, columns)
+
+
+def _with_state(
+    binding: Binding, kept: StoredQuery, created: CreateTableAs
+) -> tuple[StoredQuery, CreateTableAs]:
+    """The view with hidden columns, if its groups are added to with these."""
+    found = with_state(created.source, binding.new_column)
+    if found is None:
+        return kept, created
+    taken = {column.name for column in created.table.columns}
+    names = (name for at in count() if (name := f"{STATE_PREFIX}{at}") not in taken)
+    state = tuple([(name, column.type) for name, column in zip(names, found.state, strict=False)])
+    return replace(kept, state=state), replace(created, source=found.plan)
+
+
+def _rows_with_state(
+    binding: Binding,
+    view: MaterializedView,
+    columns: Sequence[Column],
+    state: Sequence[tuple[str, SqlType]],
+) -> Plan:
+    """The rows as the table stores them, with its hidden columns (K2 of `hidden_state.py`). Where
+    the query has others by now, as after an upgrade, they are NULL, and nothing is added to them.
+    """
+    plan = _rows(binding, view, columns)
+    if not state:
+        return plan
+    found = with_state(plan, binding.new_column)
+    if found is not None and [column.type for column in found.state] == [t for _, t in state]:
+        return found.plan
+    none = {binding.new_column(name, type_): Const(None, type_) for name, type_ in state}
+    return append_columns(plan, none)
 
 
 def _refuse_forms(node: Node) -> None:
@@ -152,7 +190,7 @@ def refresh_materialized_view(binding: Binding, node: Node) -> RefreshMaterializ
         after = replace(table, query=known, version=table.version + 1)
     if node.skipData:
         return RefreshMaterializedView(table, after)
-    source = _rows(binding, view, table.columns)
+    source = _rows_with_state(binding, view, table.columns, table.query.state)
     validations = () if node.concurrent else row_validations(binding, after, (), (), table.keys)
     difference = _difference(binding, table, view) if follows_inputs(table) else None
     return RefreshMaterializedView(
@@ -168,9 +206,25 @@ def refresh_materialized_view(binding: Binding, node: Node) -> RefreshMaterializ
 
 def _difference(binding: Binding, table: Table, view: MaterializedView) -> Plan:
     """The rows that only one of the stored rows and the query has, as often as it has them more."""
-    left = _except(binding, table_scan(binding, table), _rows(binding, view, table.columns))
-    right = _except(binding, _rows(binding, view, table.columns), table_scan(binding, table))
+    assert table.query is not None, "it is a materialized view"
+    state = table.query.state
+    left, right = (
+        _except(binding, *sides)
+        for sides in (
+            (_stored(binding, table), _rows_with_state(binding, view, table.columns, state)),
+            (_rows_with_state(binding, view, table.columns, state), _stored(binding, table)),
+        )
+    )
     return SetOp(SetOpKind.UNION, True, left, right, _new_columns(binding, left))
+
+
+def _stored(binding: Binding, table: Table) -> Scan:
+    """The stored rows, with their hidden columns."""
+    scan = table_scan(binding, table)
+    hidden = table.stored_columns[len(table.columns) :]
+    made = tuple([binding.new_column(column.name, column.type) for column in hidden])
+    ordinals = tuple(range(len(table.columns), len(table.stored_columns)))
+    return replace(scan, columns=(*scan.columns, *made), ordinals=(*scan.ordinals, *ordinals))
 
 
 def _except(binding: Binding, left: Plan, right: Plan) -> SetOp:

@@ -59,7 +59,7 @@ class Row:
 
 def schema_of(table: Table) -> pa.Schema:
     """As the server has it."""
-    return SCHEMA if table.columns == COLUMNS else table_schema(table.columns, table.numbers)
+    return SCHEMA if table.columns == COLUMNS else table_schema(table.stored_columns, table.numbers)
 
 
 def table_of(key: Key) -> str:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import psycopg
+import pytest
 
 from sql.errors import SqlError
 from sql.types.sql_type import NUMERIC, SqlType, bpchar, numeric, varchar
@@ -140,3 +141,17 @@ def test_values_are_postgresqls() -> None:
         if not agreed:
             wrong.append(f"{case.type_name} {_quoted(case.text)}: {ours}, not {case.answer}")
     assert not wrong, "\n" + "\n".join(wrong)
+
+
+@pytest.mark.parametrize(("name", "bits"), [("_int2", 16), ("_int4", 32), ("_int8", 64)])
+def test_plain_integers_are_read_as_their_elements(name: str, bits: int) -> None:
+    """Arrays of plain integers are read at once."""
+    half = 1 << (bits - 1)
+    for items in ([half - 1, -half], [half], [-half - 1], [10**17, 0], [-0, 7]):
+        text = "{" + ",".join(map(str, items)) + "}"
+        if all(-half <= item < half for item in items):
+            assert parse_text(name, text) == tuple(items)
+        else:
+            with pytest.raises(SqlError, match="is out of range") as caught:
+                parse_text(name, text)
+            assert caught.value.sqlstate == "22003"

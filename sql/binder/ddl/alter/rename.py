@@ -101,7 +101,7 @@ def rename_column(binding: Binding, node: Node) -> AlterTable | ChangeObjects:
     if old not in places:
         raise SqlError("42703", f'column "{old}" does not exist')
     check_column_name(new)
-    if new in places:
+    if new in places or new in [column.name for column in table.stored_columns]:
         raise SqlError("42701", f'column "{new}" of relation "{table.name}" already exists')
     after = with_renamed_column(with_stored_not_null_names(table), places[old], new)
     after = with_delta_invariants(binding, after)

@@ -82,7 +82,8 @@ async def live_through(
     text, tables = RandomViews(source).draw()
     changes = RandomChanges(source)
     try:
-        stage = Stage(source.choice(engines)(), text, tables)
+        engine, keeps_state = source.choice(engines)(), source.random() < 0.5
+        stage = Stage(engine, text, tables, keeps_state=keeps_state)
         await stage.commit({name: changes.rows(name, 5) for name in tables})
         if not await stage.rebuild():
             seen["fails"] += 1

@@ -7,6 +7,7 @@ commit: rows go, rows come ─▶ before, after, came, went ─▶ maintain_view
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
 import pyarrow as pa
@@ -21,9 +22,11 @@ from sql.binder.state import BindContext
 from sql.catalog.catalog import Catalog, Column, Table
 from sql.errors import SqlError
 from sql.incremental.derive import maintenance_program
+from sql.incremental.hidden_state import with_state
 from sql.incremental.program import MaintenanceProgram
 from sql.parser.parse import parse
-from sql.plan.nodes import Plan, PlanColumn, RelationId, output_columns
+from sql.plan.nodes import ColumnId, Plan, PlanColumn, RelationId, output_columns
+from sql.plan.renumbering import defined_columns
 from sql.statements.bound import BoundQuery
 from sql.types.sql_type import BOOL, DATE, FLOAT8, INT4, INT8, TEXT, TIMESTAMP, numeric
 from storage.batch import InlineSlice, ShardView
@@ -58,10 +61,14 @@ TABLES = {
 CATALOG = Catalog(tables={("public", name): table for name, table in TABLES.items()})
 
 
-def plan_of(text: str) -> Plan:
+def plan_of(text: str, *, keeps_state: bool = False) -> Plan:
+    """The plan of a view's query; with its hidden columns, if it has some and is to keep them."""
     prepared = bind(parse(text)[0], BindContext(CATALOG, ["public"], 0), [])
     assert isinstance(prepared.bound, BoundQuery)
-    return prepared.bound.plan
+    plan = prepared.bound.plan
+    ids = count(1 + max([column.id for column in defined_columns(plan)], default=0))
+    found = with_state(plan, lambda name, type_: PlanColumn(ColumnId(next(ids)), name, type_))
+    return found.plan if keeps_state and found is not None else plan
 
 
 def row_of(k: Any = None, g: Any = None, v: Any = None, **others: Any) -> Row:
@@ -143,10 +150,15 @@ class Stage:
     """The tables, and a view whose stored rows are exact unless `behind` says why not."""
 
     def __init__(
-        self, engine: Executor, text: str, tables: Sequence[str] = ("a", "b", "c")
+        self,
+        engine: Executor,
+        text: str,
+        tables: Sequence[str] = ("a", "b", "c"),
+        *,
+        keeps_state: bool = False,
     ) -> None:
         self.engine = engine
-        self.plan = plan_of(text)
+        self.plan = plan_of(text, keeps_state=keeps_state)
         found = maintenance_program(self.plan)
         assert isinstance(found, MaintenanceProgram), found
         self.program = found
