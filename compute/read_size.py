@@ -19,8 +19,9 @@ import pyarrow as pa
 
 from compute.identity_cache import REMEMBERED_NODES_MAX, IdentityCache
 from compute.needed_columns import needed_columns
+from sql.plan.constant_rows import size_of_node
 from sql.plan.nodes import ColumnId, Join, Plan, RelationId, Scan, Subquery
-from sql.plan.traverse import size_of_node, walk
+from sql.plan.traverse import walk
 from storage.batch import DataFile, ShardView
 
 MayMatch: TypeAlias = Callable[[DataFile], bool]

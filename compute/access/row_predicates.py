@@ -15,7 +15,7 @@ INVARIANTS
       assumed.
 """
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Final
@@ -31,11 +31,9 @@ from sql.functions.table import FunctionKind
 from sql.plan.array_calls import element_type
 from sql.plan.bpchar_calls import trim_bpchar
 from sql.plan.constant_items import ConstantItems
-from sql.plan.constant_rows import ConstantWhens
 from sql.plan.nodes import (
     AnyAll,
     Call,
-    Case,
     ColumnId,
     ColumnRef,
     Const,
@@ -45,8 +43,9 @@ from sql.plan.nodes import (
     Param,
     Plan,
 )
+from sql.plan.plan_constants import constant_parts
 from sql.plan.read_conditions import ReadCondition, is_equality
-from sql.plan.traverse import column_ids, expression_nodes, rewrite_children
+from sql.plan.traverse import column_ids, rewrite_children
 from sql.types.sql_type import REG_TYPES, Value
 from storage.batch import DataFile
 from storage.delta.statistics import column_bounds
@@ -234,7 +233,7 @@ class _Shape:
 
     @classmethod
     def of(cls, conditions: tuple[ReadCondition, ...]) -> "_Shape":
-        found = [each for cond in conditions for each in _constants(cond.all_of)]
+        found = [each for cond in conditions for each in constant_parts(cond.all_of)]
         constants = [str(each.value) for each in found if isinstance(each, Const)]
         lists = [each for each in found if isinstance(each, ConstantItems)]
         nbytes = 128 * len(constants) + sum(map(len, constants))
@@ -276,19 +275,6 @@ def _shape_of(conditions: tuple[ReadCondition, ...]) -> _Shape:
         if known.nbytes <= _REMEMBERED_BYTES_MAX:
             _shapes.put(conditions, known)
     return known
-
-
-def _constants(exprs: Sequence[Expr]) -> Iterator[Const | ConstantItems]:
-    for expr in exprs:
-        for node in expression_nodes(expr):
-            if isinstance(node, Const):
-                yield node
-            elif isinstance(node, InList) and isinstance(node.items, ConstantItems):
-                yield node.items
-            elif isinstance(node, Case) and isinstance(node.whens, ConstantWhens):
-                yield from (node.whens.keys, node.whens.results)
-            elif isinstance(node, InRows):
-                yield from [each for each in node.columns if isinstance(each, ConstantItems)]
 
 
 def _filled(expr: Expr, parameters: Sequence[Value]) -> Expr:

@@ -12,12 +12,24 @@ INVARIANTS
       fail, which need not be asked in order.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, TypeAlias, overload
 
 from sql.functions.table import Function, FunctionKind, function_by_id
-from sql.plan.constant_items import ITEMS_MIN, ConstantItems, packed_items
-from sql.plan.nodes import BoolOp, Call, ColumnRef, Const, Expr, InRows, Logical
+from sql.plan.constant_items import ITEMS_MIN, ConstantItems, ConstantRows, packed_items
+from sql.plan.nodes import (
+    BoolOp,
+    Call,
+    Case,
+    ColumnRef,
+    Const,
+    Expr,
+    InList,
+    InRows,
+    Logical,
+    Plan,
+    Values,
+)
 from sql.types.sql_type import BOOL, SqlType, Value
 
 _TYPES: Final = frozenset(
@@ -150,9 +162,14 @@ class ConstantWhens(Sequence[tuple[Expr, Expr]]):
         self.keys: Final = keys
         self.results: Final = results
 
-    def of(self, subject: Expr) -> "ConstantWhens":
-        """The same for another subject."""
-        return ConstantWhens(self.function, subject, self.keys, self.results)
+    def rewritten(self, rewrite: Callable[[Expr], Expr]) -> "ConstantWhens | None":
+        """The same, rewritten, if at most the subject becomes another; else None."""
+        when, then = self[0]
+        made, result = rewrite(when), rewrite(then)
+        if result != then or not isinstance(made, Call) or len(made.args) != 2:
+            return None
+        other = ConstantWhens(self.function, made.args[0], self.keys, self.results)
+        return other if made == other[0][0] else None
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -198,3 +215,16 @@ def packed_whens(whens: Sequence[tuple[Expr, Expr]]) -> Sequence[tuple[Expr, Exp
     assert compared is not None, "there are some"
     ((function, subject),) = compared
     return ConstantWhens(function, subject, ConstantItems(keys, subject.type), results)
+
+
+def size_of_node(node: Plan | Expr) -> int:
+    """1, and the constants that no walk finds."""
+    if isinstance(node, InList) and isinstance(node.items, ConstantItems):
+        return len(node.items)
+    if isinstance(node, Case) and isinstance(node.whens, ConstantWhens):
+        return 4 * len(node.whens)
+    if isinstance(node, InRows):
+        return len(node.columns) * len(node.columns[0])
+    if isinstance(node, Values) and isinstance(node.rows, ConstantRows):
+        return len(node.rows) * len(node.columns)
+    return 1

@@ -11,14 +11,15 @@ A question about a whole tree iterates over it; a pass that rewrites one calls i
 Columns are no nodes: `renumbering.py` reads and rebuilds any value that has some.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import accumulate
 from operator import attrgetter
 from typing import Final, TypeAlias, assert_never, get_args
 
 from sql.functions.table import Function
 from sql.plan.constant_items import ConstantItems, ConstantRows
-from sql.plan.constant_rows import ConstantWhens
+from sql.plan.constant_rows import ConstantWhens, size_of_node
 from sql.plan.nodes import (
     Aggregate,
     AnyAll,
@@ -60,7 +61,6 @@ from sql.plan.nodes import (
     Window,
     WindowCall,
     With,
-    output_columns,
 )
 
 Rewrite: TypeAlias = Callable[[Expr], Expr]
@@ -143,19 +143,11 @@ def rewrite_children(expr: Expr, rewrite: Rewrite) -> Expr:
 
 def _rewritten_case(expr: Case, rewrite: Rewrite) -> Expr:
     whens = expr.whens
-    if isinstance(whens, ConstantWhens):
-        when, then = whens[0]
-        made, result = rewrite(when), rewrite(then)
-        subject = made.args[0] if isinstance(made, Call) and len(made.args) == 2 else when
-        if result == then and isinstance(when, Call) and made == _compared_with(when, subject):
-            otherwise = rewrite(expr.otherwise)
-            return replace(expr, whens=whens.of(subject), otherwise=otherwise)
-    parts = tuple([(rewrite(when), rewrite(then)) for when, then in whens])
-    return replace(expr, whens=parts, otherwise=rewrite(expr.otherwise))
-
-
-def _compared_with(when: Call, subject: Expr) -> Expr:
-    return replace(when, args=(subject, when.args[1]))
+    packed: Sequence[tuple[Expr, Expr]] | None
+    packed = whens.rewritten(rewrite) if isinstance(whens, ConstantWhens) else None
+    if packed is None:
+        packed = tuple([(rewrite(when), rewrite(then)) for when, then in whens])
+    return replace(expr, whens=packed, otherwise=rewrite(expr.otherwise))
 
 
 def _rewritten_list(expr: InList, rewrite: Rewrite) -> Expr:
@@ -433,25 +425,7 @@ def has_more_parts(expr: Expr, limit: int) -> bool:
 
 
 def _are_more(nodes: Iterable[Plan | Expr], limit: int) -> bool:
-    count = 0
-    for node in nodes:
-        count += size_of_node(node)
-        if count > limit:
-            return True
-    return False
-
-
-def size_of_node(node: Plan | Expr) -> int:
-    """1, and the constants that no walk finds."""
-    if isinstance(node, InList) and isinstance(node.items, ConstantItems):
-        return len(node.items)
-    if isinstance(node, Case) and isinstance(node.whens, ConstantWhens):
-        return 4 * len(node.whens)
-    if isinstance(node, InRows):
-        return len(node.columns) * len(node.columns[0])
-    if isinstance(node, Values) and isinstance(node.rows, ConstantRows):
-        return len(node.rows) * len(node.columns)
-    return 1
+    return any(count > limit for count in accumulate(map(size_of_node, nodes)))
 
 
 def subqueries(expr: Expr) -> Iterator[Subquery]:
@@ -522,33 +496,3 @@ def is_volatile_plan(plan: Plan) -> bool:
 
 def _is_volatile_call(node: Plan | Expr) -> bool:
     return isinstance(node, Call) and node.function.volatility == "volatile"
-
-
-# --- pruning -----------------------------------------------------------------------------------
-
-
-def prune_columns(plan: Plan) -> Plan:
-    """The plan with scans that read only columns that are used."""
-    used = set(used_column_ids(plan))
-    used.update(column.id for column in output_columns(plan))
-    return _without(plan, used)
-
-
-def used_column_ids(plan: Plan) -> Iterator[ColumnId]:
-    """`plan_column_ids`, and columns that nodes take from their inputs by position."""
-    yield from plan_column_ids(plan)
-    for node in plan_nodes(plan):
-        if isinstance(node, SetOp | DistinctRows | Recursive | With):
-            # Of a With only the definition counts; its input's columns are known already.
-            for below in inputs(node)[: 1 if isinstance(node, With) else 2]:
-                yield from (column.id for column in output_columns(below))
-
-
-def _without(plan: Plan, used: set[ColumnId]) -> Plan:
-    if not isinstance(plan, Scan):
-        return rewrite_inputs(plan, lambda part: _without(part, used))
-    kept = [index for index, column in enumerate(plan.columns) if column.id in used]
-    if len(kept) == len(plan.columns):
-        return plan
-    columns = tuple([plan.columns[index] for index in kept])
-    return replace(plan, columns=columns, ordinals=tuple([plan.ordinals[i] for i in kept]))

@@ -22,8 +22,9 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
+from sql.plan.constant_rows import size_of_node
 from sql.plan.nodes import Const, Plan
-from sql.plan.traverse import size_of_node, walk
+from sql.plan.traverse import walk
 from sql.rewrite.plan_facts import PlanFacts, facts_of
 
 REWRITTEN_MAX: Final = 500
