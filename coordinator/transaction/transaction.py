@@ -783,7 +783,7 @@ class SessionTransaction:
         self._forget()
         self._in_block = self._failed = self.analyzed = False
         self._savepoints.clear()
-        self._now = self.statements = self.following.statements = 0
+        self._now = self._ticket = self.statements = self.following.statements = 0
         if committed:
             self._variables.committed()
         else:

@@ -172,6 +172,8 @@ class LibpqLink:
     @property
     def server_version(self) -> int:
         """Such as 180003."""
+        if self.closed:
+            raise ReaderFailure("08003", "the connection is closed")
         return self._pgconn.server_version
 
     @property

@@ -90,8 +90,12 @@ def errors_name(source: str) -> str:
 
 def errors_of_source(catalog: Catalog, source: int) -> Table:
     """The table of a source's errors."""
-    tables = tables_of_source(catalog, source)
-    return next(table for table in tables if table.feed is not None and not table.feed.reference)
+    return next(filter(is_table_of_errors, tables_of_source(catalog, source)))
+
+
+def is_table_of_errors(table: Table) -> bool:
+    """Whether a source writes its errors to it."""
+    return table.feed is not None and not table.feed.reference
 
 
 def upstream_tables(source: SourceDefinition) -> Mapping[str, tuple[Column, ...]]:

@@ -32,6 +32,17 @@ VIEW_READS_CHOICES: Final = (
 """What `SET view_reads` takes."""
 
 
+def followed_view_reads(reads: ViewReads) -> ViewReads:
+    """What SUBSCRIBE reads: it tells what is committed, whatever its own transaction changes."""
+    match reads:
+        case ViewReads.OWN_ROWS:
+            return ViewReads.AUTO
+        case ViewReads.ONLY_STORED:
+            return ViewReads.STORED
+        case _:
+            return reads
+
+
 def allowed_view_reads(wanted: str, *, has_changed: bool) -> ViewReads:
     """What a transaction may read. `has_changed`: it has changed something (V4)."""
     reads = ViewReads(wanted)

@@ -44,7 +44,10 @@ _ACTIONS: Final = (
     ("resnapshot", ("resnapshot",)),
     ("skip record", ("skip", "record")),
 )
-_LATER_ALTERATIONS: Final = ("skip", "clear")
+_LATER_ALTERATIONS: Final[Mapping[str, str | None]] = {
+    "skip": None,
+    "clear": "DELETE FROM .. takes records out of the table of its errors.",
+}
 _TABLE_CLAUSES: Final = ("format", "key", "value", "include", "envelope")
 SOURCE_SETTINGS: Final[Mapping[str, tuple[str, ...]]] = {
     "schema_changes": ("ignore", "stop"),
@@ -157,7 +160,8 @@ def _alter_source(cursor: TokenCursor) -> MeridianNode:
             return AlterSourceNode(name, action, place=place)
     word = cursor.raw(cursor.index)
     if word.lower() in _LATER_ALTERATIONS:
-        raise not_supported(f"ALTER SOURCE .. {word.upper()}", place)
+        hint = _LATER_ALTERATIONS[word.lower()]
+        raise not_supported(f"ALTER SOURCE .. {word.upper()}", place, hint=hint)
     moved = altered_name(cursor, "source", name)
     if moved is not None:
         return moved

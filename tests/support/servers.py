@@ -218,13 +218,18 @@ class Postgres:
     Durable, as PostgreSQL is by default.
     """
 
-    def __init__(self, place: Path, settings: Sequence[str] = ()) -> None:
+    def __init__(self, place: Path, settings: Sequence[str] = (), primary: str = "") -> None:
+        """`primary`: the DSN of another one, of which it is a standby."""
         self._directory = place / "data"
         self._user = postgres_user()
         if self._user is not None:
             shutil.chown(place, self._user)
-        files = ["-D", str(self._directory), "-A", "trust", "-E", "utf8", "-U", "postgres"]
-        _run_as(self._user, "initdb", *files)
+        if primary:
+            made = ["-D", str(self._directory), "-d", primary, "-R", "-X", "stream", "-c", "fast"]
+            _run_as(self._user, "pg_basebackup", *made)
+        else:
+            files = ["-D", str(self._directory), "-A", "trust", "-E", "utf8", "-U", "postgres"]
+            _run_as(self._user, "initdb", *files)
         self.port = free_port()
         self._options = [f"-h 127.0.0.1 -p {self.port} -k ''", *(f"-c {item}" for item in settings)]
         self.running = False
@@ -249,20 +254,24 @@ class Postgres:
         self._control("-m", mode, "stop")
         self.running = False
 
+    def promote(self) -> None:
+        """A standby ends to be one."""
+        self._control("promote")
+
     def _control(self, *arguments: str) -> None:
         log = str(self._directory / "log")
         _run_as(self._user, "pg_ctl", "-D", str(self._directory), "-w", "-l", log, *arguments)
 
 
 @contextlib.contextmanager
-def postgres_server(settings: Sequence[str] = ()) -> Iterator[Postgres]:
-    """A started PostgreSQL, gone at the end (S2).
+def postgres_server(settings: Sequence[str] = (), primary: str = "") -> Iterator[Postgres]:
+    """A started PostgreSQL, gone at the end (S2). `primary`: it is a standby of that.
 
     It does not live below pytest's temporary directory: every pytest that starts closes that to
     other users, and PostgreSQL refuses to run as root.
     """
     with tempfile.TemporaryDirectory(prefix="postgres-") as place:
-        server = Postgres(Path(place), settings)
+        server = Postgres(Path(place), settings, primary)
         server.start()
         try:
             yield server

@@ -24,6 +24,7 @@ from coordinator.core.messages.requests import (
 )
 from coordinator.core.sources.loading import not_loaded
 from coordinator.core.state import CoreState, refuse
+from coordinator.core.transactions import Transaction
 from sql.catalog.catalog import Table
 from storage.changes import changes_since
 from storage.types import ShardId, Timestamp
@@ -50,7 +51,7 @@ def change_subscription(
 def _subscribe(core: CoreState, message: BeginSubscription, now: Timestamp) -> Effect:
     txn, wanted = core.transactions[message.txn], message.wanted
     assert wanted.as_of in txn.timestamps, "S2: the transaction holds the timestamp"
-    refused = _refusal(core, wanted)
+    refused = _own_definition(txn, wanted) or _refusal(core, wanted)
     if refused is not None:
         return Reply(message.request, refused)
     known = core.subscriptions.accept(txn.owner, wanted, now)
@@ -68,6 +69,16 @@ def _refusal(core: CoreState, wanted: SubscriptionRequest) -> Refused | None:
         if refused is not None:
             return refused
     return behind_at(core.catalog, wanted)
+
+
+def _own_definition(txn: Transaction, wanted: SubscriptionRequest) -> Refused | None:
+    """Rows that are told are of committed definitions: no others are stored so."""
+    if not txn.changes or not may_concern(txn.changes, wanted):
+        return None
+    if definition_end(wanted, txn.base, wanted.as_of) is None:
+        return None
+    message = "SUBSCRIBE to what the same transaction has defined is not supported"
+    return Refused(RefusedReason.OTHER, "0A000", message)
 
 
 def _unknown(core: CoreState, table: Table) -> Refused | None:

@@ -52,7 +52,8 @@ class ComparedRows:
         written = [ts for ts in found if ts is not None]
         if not written:
             return listed([]), step.upto
-        return self._compared(views_at(step, step.upto), max(written)), step.upto
+        ts = step.told_at(max(written))
+        return self._compared(views_at(step, step.upto), ts), step.upto
 
     async def _compared(self, views: RelationViews, ts: Timestamp) -> Batches:
         before, after = self._answer, await self._computed(views)

@@ -114,19 +114,21 @@ class ViewMaintenance:
         """What becomes of one view; None: it is given up."""
         program = rows.view.program
         assert isinstance(program, MaintenanceProgram), "nobody else has made it"
-        inputs = {
-            RelationId(one.table.shard): _change(one, rows.earlier.get(oid))
-            for oid, one in effect.inputs.items()
-            if oid in rows.view.exact.inputs
-        }
         try:
+            inputs = {
+                RelationId(one.table.shard): _change(one, rows.earlier.get(oid))
+                for oid, one in effect.inputs.items()
+                if oid in rows.view.exact.inputs
+            }
             change = await maintain_view(
                 program, inputs, rows.stored, self._run, rows_max=DELTA_ROWS_MAX
             )
             return await self._stored(rows, program, change)
         except SqlError as error:
             reason = f"{error.sqlstate}: {error}"
-        except (EngineUnavailable, StoredRowsDiffer, TooManyChanges) as error:
+        except TooManyChanges:
+            reason = f"more than {DELTA_ROWS_MAX:,} rows came and went"
+        except (EngineUnavailable, StoredRowsDiffer) as error:
             reason = f"{type(error).__name__}: {error}"
         except Exception as error:
             # A task boundary: the driver would end with it.

@@ -33,6 +33,7 @@ from sql.binder.stored.views import inside_view, parse_view_query
 from sql.catalog.catalog import Column, Table
 from sql.catalog.objects import ViewDefinition
 from sql.catalog.sequence_relation import is_sequence
+from sql.catalog.sources import is_table_of_errors
 from sql.errors import SqlError
 from sql.parser.syntax import Node
 from sql.plan.nodes import (
@@ -205,7 +206,8 @@ def resolve_target(
             detail = "This operation is not supported for materialized views."
             message = f'cannot execute MERGE on relation "{table.name}"'
             raise SqlError("0A000", message, detail=detail)
-        refuse_system_write(table)
+        if event is not WriteEvent.DELETE or not is_table_of_errors(table):
+            refuse_system_write(table)
         return TargetRelation(table, table.schema, table.name, table.columns)
     is_merge = event is WriteEvent.MERGE
     return resolve_view_target(binding, view, actions if is_merge else (event,), merge=is_merge)

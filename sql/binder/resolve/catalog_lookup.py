@@ -36,6 +36,7 @@ from sql.catalog.objects import (
     ViewDefinition,
 )
 from sql.catalog.sequence_relation import is_sequence
+from sql.catalog.sources import is_table_of_errors
 from sql.catalog.system_catalogs import (
     INFORMATION_SCHEMA,
     PG_CATALOG,
@@ -318,9 +319,11 @@ def refuse_system_write(table: Table) -> None:
 
 
 def refuse_fed_write(table: Table) -> None:
-    """42809 for a change of rows that a source brings."""
+    """42809 for a change of rows that a source brings. (DELETE takes errors that are done with.)"""
     if table.feed is not None:
         hint = "ALTER TABLE .. DETACH SOURCE makes it an ordinary table."
+        if is_table_of_errors(table):
+            hint = "DELETE takes out records that are done with."
         message = f'cannot change table "{table.name}", which is fed by a source'
         raise SqlError("42809", message, hint=hint)
 

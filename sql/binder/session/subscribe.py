@@ -7,6 +7,7 @@ depend on nothing but its tables (0A000).
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from sql.binder.dml.copy import copy_to_options
@@ -22,6 +23,7 @@ from sql.catalog.meridian_schema import is_server_state
 from sql.catalog.objects import RELATION_SPACE, ViewDefinition
 from sql.catalog.system_catalogs import is_system_catalog
 from sql.catalog.temporary import is_temporary_schema
+from sql.catalog.view_reads import followed_view_reads
 from sql.errors import SqlError, not_supported
 from sql.parser.meridian_nodes import CopySubscribeNode, EnvelopeNode, SubscribeNode
 from sql.parser.option_values import option_boolean, options_by_name
@@ -111,7 +113,8 @@ def _option_position(node: SubscribeNode, name: str) -> int | None:
 
 
 def _bound_query(binding: Binding, node: SubscribeNode) -> SelectResult:
-    select = node.followed.node
+    select, context = node.followed.node, binding.context
+    binding.context = replace(context, view_reads=followed_view_reads(context.view_reads))
     if select.intoClause is not None:
         raise not_supported("SUBSCRIBE to SELECT INTO", node.place + 1)
     result = bind_query(binding, select, None)

@@ -167,3 +167,29 @@ def test_a_record_that_does_not_fit_stops_who_wants_that(
     code, reason, hint, _ = broken(fed)
     assert (code, reason) == ("22000", "3 rows cannot be read")
     assert "on_error = 'record'" in hint
+
+
+def test_errors_that_are_done_with_are_deleted(
+    fed: psycopg.Connection, database: UpstreamDatabase
+) -> None:
+    """By whoever may; the source goes on writing to their table, and to no other writes anybody."""
+    database.execute("ALTER TABLE t ADD COLUMN c date", "INSERT INTO t (at) VALUES ('2020-02-01')")
+    fed.execute("drop source s cascade")
+    fed.execute("create source s from postgres connection c (publication 'p')")
+    fed.execute("create table t from source s (reference 'public.t')")
+    database.execute("UPDATE t SET c = 'infinity'")
+    until(lambda: rows(fed, "select count(*) from s_errors") == [(2,)])
+    with fed.transaction():
+        assert fed.execute("delete from s_errors where code = '22008' and at < now()").rowcount == 2
+        # The source does not wait for it, and does not lose to it.
+        database.execute("INSERT INTO t VALUES ('2020-03-01', 7, 'w', '-infinity')")
+        until(lambda: rows(fed, "select errors from meridian.sources") == [(3,)])
+    assert rows(fed, "select count(*) from s_errors") == [(1,)]
+    for change in ("insert into s_errors (code) values ('')", "update s_errors set code = ''"):
+        assert refusal(fed, change)[0] == "42809"
+    assert refusal(fed, "truncate s_errors")[0] == "42809"
+    assert refusal(fed, "alter source s clear errors")[0] == "0A000"
+    fed.execute("alter source s resnapshot")
+    until(lambda: rows(fed, "select count(*) from s_errors") == [(4,)])
+    assert fed.execute("delete from s_errors").rowcount == 4
+    until(lambda: rows(fed, "select state from meridian.sources") == [("running",)])

@@ -76,6 +76,32 @@ async def test_rows_that_were_written_while_it_was_behind_are_told_with_the_atta
 
 
 @pytest.mark.parametrize(
+    "followed", ["m", "(select sum(s) from m)", "(select sum(s) from m join u on u.a = m.g)"]
+)
+@on_a_loop
+async def test_an_attach_without_rows_has_the_timestamp_of_what_came_before_it(
+    followed: str,
+) -> None:
+    async with running() as stack, connected(stack, 2) as (one, other):
+        await play(one, "create table u (a int)", "insert into u values (1), (2)")
+        await setup(one)
+        await declare(other, followed)
+        await all_rows(other, "fetch all c")
+        await leave_behind(stack, one)
+        await play(
+            one,
+            "begin isolation level repeatable read",
+            "refresh materialized view m",
+            "commit",
+            "insert into u values (1)",
+        )
+        assert await all_rows(other, FETCH) == []
+        await exact(one, "m")
+        told = await all_rows(other, "fetch all c")
+        assert {row[0] for row in told} == {await value(one, LAST)}
+
+
+@pytest.mark.parametrize(
     "followed", ["m", "(select s from m where g = 1)", "(select sum(s) from m)"]
 )
 @on_a_loop
@@ -128,6 +154,54 @@ async def test_up_to_where_it_is_behind_is_an_error_at_the_end() -> None:
         assert isinstance(end, int)
         whole = f"subscribe m with (snapshot = false) as of {begin} up to {end + 1}"
         assert [row[0] for row in await all_rows(other, whole)] == [end, end]
+
+
+@pytest.mark.parametrize("reads", ["auto", "stored"])
+@on_a_loop
+async def test_a_block_that_has_written_follows_what_is_committed(reads: str) -> None:
+    async with running() as stack, connected(stack, 2) as (one, other):
+        await setup(one)
+        await play(other, f"set view_reads = {reads}", "begin", "insert into t values (9, 1, 9)")
+        await play(other, "declare c cursor for subscribe m")
+        told = await all_rows(other, "fetch all c")
+        assert sorted(row[1:] for row in told) == [(1, 1, 30, 2), (1, 2, 30, 1)]
+        await exact(one, "m")
+        await play(one, "insert into t values (10, 2, 5)")
+        await exact(one, "m")
+        assert [row[1:] for row in await all_rows(other, "fetch all c")] == [
+            (-1, 2, 30, 1),
+            (1, 2, 35, 2),
+        ]
+
+
+@pytest.mark.parametrize(
+    ("change", "followed"),
+    [
+        ("alter table t add column x int default 7", "t"),
+        ("alter table t rename column v to w", "(select g from t)"),
+        ("alter table t rename column v to w", "(select count(*) from t)"),
+        ("create table n (a int)", "n"),
+        ("create view n as select g from t", "n"),
+        ("create materialized view n as select g from t", "n"),
+        ("alter materialized view m set (refresh = 'manual')", "m"),
+    ],
+)
+@on_a_loop
+async def test_what_the_block_itself_has_defined_is_refused(change: str, followed: str) -> None:
+    async with running() as stack, connected(stack, 1) as (one,):
+        await setup(one)
+        await play(one, "begin", change)
+        said = await refused(
+            one, f"declare c cursor for subscribe {followed}", errors.FeatureNotSupported
+        )
+        assert "SUBSCRIBE to what the same transaction has defined" in said
+        await play(one, "rollback", "begin", "savepoint a", change, "rollback to a")
+        if followed != "n":
+            await play(one, f"declare c cursor for subscribe {followed}")
+            assert await all_rows(one, "fetch all c")
+        await play(one, "rollback", "begin", "alter table t alter v set default 8")
+        await play(one, "declare c cursor for subscribe t")
+        assert len(await all_rows(one, "fetch all c")) == 3
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from coordinator.core.views.deltas import ComputedRows, MaintainViews, ViewsMain
 from coordinator.driver.coordination import RequestRefused
 from coordinator.execution import create_table_as
 from coordinator.execution.context import Done, Execution
+from coordinator.execution.views import maintain
 from sql.statements.bound import RefreshMaterializedView
 from storage.memory import MemoryStash
 from storage.types import Timestamp
@@ -281,6 +282,22 @@ async def test_a_view_that_cannot_be_followed_stays_behind_and_says_why(
         await told(stack, lambda: known.pause > before)
         await restless.write()
         assert await same_rows(one, restless.times) == 0
+
+
+@on_a_loop
+async def test_more_changes_than_a_batch_adds_leave_it_behind(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Found by a hostile user: the server ended."""
+    monkeypatch.setattr(maintain, "DELTA_ROWS_MAX", 5)
+    async with behind(monkeypatch, VIEWS["sums"]) as (stack, one, _):
+        await play(one, "alter table t add column more int")
+        (known,) = stack.services.catch_up.views.values()
+        await told(stack, lambda: known.last_error is not None)
+        assert "more than 5 rows came and went" in str(await value(one, ERROR))
+        monkeypatch.setattr(maintain, "DELTA_ROWS_MAX", 10_000)
+        await told(stack, partial(is_exact, stack))
+        assert await same_rows(one, [await value(one, NOW)]) == 1
 
 
 async def alter(one: Connection) -> None:
