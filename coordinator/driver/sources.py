@@ -214,13 +214,13 @@ class SourceEffects:
     async def _start(self, effect: StartSource) -> SourceMessage:
         source = effect.source
         self._wanted[source.oid] = effect.attempt
-        await self._leads()
-        self._check_wanted(effect)
         self._holds.setdefault(source.oid, ReadingHold()).given = {}
         earlier = self._open.pop(source.oid, None)
         if earlier is not None:
             await self._close(earlier)
         await self._discard(source.oid)
+        await self._leads()
+        self._check_wanted(effect)
         reader = await self._readers.reader(source, effect.connection, epoch=self._epoch)
         self._check_wanted(effect)
         opened = self._open[source.oid] = _Open(effect.attempt, source, reader)
