@@ -31,6 +31,8 @@ from compute.reference.executor import evaluate
 from compute.reference.function_table import implementations
 from sql.errors import OutOfEngineRange, SqlError
 from sql.functions.table import Function, FunctionKind, is_immutable
+from sql.plan.constant_items import packed_items, packed_rows
+from sql.plan.constant_rows import ConstantWhens, rows_as_conditions
 from sql.plan.nodes import (
     AnyAll,
     BoolOp,
@@ -47,6 +49,7 @@ from sql.plan.nodes import (
     Filter,
     GroupBy,
     InList,
+    InRows,
     IsTest,
     Join,
     JoinKind,
@@ -141,7 +144,7 @@ def _plan(plan: Plan, outer: _Constants, needed: frozenset[ColumnId]) -> tuple[P
             )
             return replace(plan, calls=calls), {}
         case Values() if len(plan.rows) > _VALUES_MAX:
-            return plan, {}
+            return replace(plan, rows=packed_rows(plan.rows)), {}
         case Values() if len(plan.rows) == 1:
             return _one_row(plan, known)
         case _:
@@ -233,6 +236,8 @@ def _fold(expr: Expr, known: _Constants) -> tuple[Expr, _Known]:
             return _coalesce(expr, known)
         case Logical() if expr.op is not BoolOp.NOT:
             return _logical(expr, known)
+        case InRows() if any(arg.id in known for arg in expr.args if isinstance(arg, ColumnRef)):
+            return _logical(rows_as_conditions(expr), known)
         case Subquery():
             return _subquery(expr, known), None
         case _:
@@ -247,7 +252,8 @@ def _computed(expr: Expr, known: _Constants) -> tuple[Expr, _Known]:
     def part(inner: Expr) -> Expr:
         made, value = _fold(inner, known)
         values.append(value)
-        constant = made if value is None else Const(value[0], inner.type)
+        same = value is None or isinstance(made, Const)
+        constant = made if value is None or same else Const(value[0], inner.type)
         constants.append(constant)
         return constant if isinstance(made, Call) and made.type.name in _WRITTEN else made
 
@@ -256,6 +262,8 @@ def _computed(expr: Expr, known: _Constants) -> tuple[Expr, _Known]:
         # What has nothing to compute stays: rows are found by `id = null`, without an engine.
         plain = all(isinstance(arg, ColumnRef | Const | Param) for arg in expr.args)
         return made if plain else Const(None, expr.type), (None,)
+    if isinstance(made, InList):
+        made = replace(made, items=packed_items(made.items))
     if not values or None in values or not _is_immutable(expr):
         return made, None
     if any(value is not None and _is_large(value[0]) for value in values):
@@ -298,6 +306,8 @@ def _value(expr: Expr) -> _Known:
 def _case(expr: Case, known: _Constants) -> tuple[Expr, _Known]:
     """Branches that are never taken are not examined (K2)."""
     whens: list[tuple[Expr, Expr]] = []
+    if isinstance(expr.whens, ConstantWhens) and _fold(expr.whens.subject, known)[1] is None:
+        return replace(expr, otherwise=_fold(expr.otherwise, known)[0]), None
     for when, then in expr.whens:
         condition, decided = _fold(when, known)
         if decided is None:

@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from compute.identity_cache import REMEMBERED_NODES_MAX, IdentityCache
 from compute.needed_columns import needed_columns
+from sql.plan.constant_rows import size_of_node
 from sql.plan.nodes import ColumnId, Join, Plan, RelationId, Scan, Subquery
 from sql.plan.traverse import walk
 from storage.batch import DataFile, ShardView
@@ -104,7 +105,7 @@ def _shape(plan: Plan) -> _Shape:
     needed = frozenset[ColumnId]().union(*map(needed_columns, [plan, *below]))
     scans = tuple([_columns_read(node, needed) for node in nodes if isinstance(node, Scan)])
     shape = _Shape(scans, bool(below) or any(isinstance(node, Join) for node in nodes))
-    if len(nodes) <= REMEMBERED_NODES_MAX:
+    if sum(map(size_of_node, nodes)) <= REMEMBERED_NODES_MAX:
         _remembered.put(plan, shape)
     return shape
 

@@ -15,6 +15,7 @@ from sql.plan.nodes import (
     Expr,
     Filter,
     InList,
+    InRows,
     IsTest,
     Limit,
     Logical,
@@ -62,7 +63,9 @@ def _is_plain(expr: Expr) -> bool:
                 return False
             if function.kind is not FunctionKind.OPERATOR and function.id not in _UNCHANGED:
                 return False
-        case ColumnRef() | Const() | Param() | Logical() | IsTest() | InList() | Distinct():
+        case ColumnRef() | Const() | Param() | Logical() | IsTest() | Distinct():
+            pass
+        case InList() | InRows():
             pass
         case _:
             return False

@@ -46,6 +46,16 @@ def storage_failure(error: StorageError) -> SqlError:
             return SqlError("58030", "could not read or write storage")
 
 
+def staging_failure(error: StorageError | OSError) -> SqlError:
+    """What is read, or staged for a commit that has not come: nothing has happened."""
+    if isinstance(error, Fenced):
+        return admin_shutdown()
+    log.warning("storage failure: %s", error)
+    if _is_disk_full(error):
+        return SqlError("53100", "could not write: no space left on device")
+    return SqlError("58030", "could not read or write storage")
+
+
 def _is_disk_full(error: BaseException) -> bool:
     cause: BaseException | None = error
     while cause is not None:

@@ -71,6 +71,10 @@ def _parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     check = commands.add_parser("check", help="verify data that is not being served")
     _add_places(check)
+    check.add_argument(
+        "--views", metavar="URL",
+        help="instead, compare exact materialized views of the server there with their queries",
+    )  # fmt: skip
     doctor = commands.add_parser(
         "doctor", help="say what is wrong first, and pack what helpers ask for into one archive"
     )
@@ -134,6 +138,10 @@ def _offline_settings(given: argparse.Namespace) -> Settings:
 
 
 def _check(given: argparse.Namespace) -> int:
+    if given.views is not None:
+        from coordinator.server.check_views import check_views
+
+        return check_views(given.views)
     try:
         settings = _offline_settings(given)
     except SettingsError as error:

@@ -19,5 +19,6 @@ INVARIANTS (F1 to F5 and F10 are in `coordinator/core/sources/__init__.py`)
   F7  nothing silently: each record is in a batch as a change or as a bad record, or reading fails.
   F8  `inspect` changes nothing upstream. Whatever a reader makes there has a name that its source
       knows before, and `release` removes it, however often it is called.
-  F9  a batch is whole upstream transactions; beyond the limits it has exactly one.
+  F9  a batch is whole upstream transactions; beyond the limits it has exactly one, or a part of one
+      that is larger than memory should be (`SourceBatch.ends`).
 """

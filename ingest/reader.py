@@ -53,6 +53,11 @@ class UpstreamChange:
     old: "ChangeRow | None" = None
     new: "ChangeRow | None" = None
 
+    @property
+    def is_insert(self) -> bool:
+        """Whether no row of before is concerned."""
+        return self.kind is ChangeKind.INSERT
+
 
 RecordPlace: TypeAlias = Mapping[str, int | str]
 """Where a record stands upstream, such as `{"lsn": "0/16B3748", "row": 3}`."""
@@ -76,11 +81,16 @@ class BadRecord:
 
 @dataclass(frozen=True, slots=True)
 class SourceBatch:
-    """Whole upstream transactions up to `upto`; changes by the name of the table upstream."""
+    """Whole upstream transactions up to `upto`; changes by the name of the table upstream.
+
+    Of one that is too large for memory it is a part, unless it `ends`: the next batch goes on
+    there. Parts do not move the position. The batch that ends may have others behind it.
+    """
 
     upto: Position
     changes: Mapping[str, Sequence[UpstreamChange]] = field(default_factory=dict)
     errors: Sequence[BadRecord] = ()
+    ends: bool = True
     size: int = 0
     """Bytes, roughly as they were received."""
     newest: Position = field(default_factory=dict[str, int])

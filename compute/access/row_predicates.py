@@ -15,7 +15,7 @@ INVARIANTS
       assumed.
 """
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Final
@@ -30,9 +30,22 @@ from sql.explain.plan_tree import expression_text
 from sql.functions.table import FunctionKind
 from sql.plan.array_calls import element_type
 from sql.plan.bpchar_calls import trim_bpchar
-from sql.plan.nodes import AnyAll, Call, ColumnId, ColumnRef, Const, Expr, InList, Param, Plan
+from sql.plan.constant_items import ConstantItems
+from sql.plan.nodes import (
+    AnyAll,
+    Call,
+    ColumnId,
+    ColumnRef,
+    Const,
+    Expr,
+    InList,
+    InRows,
+    Param,
+    Plan,
+)
+from sql.plan.plan_constants import constant_parts
 from sql.plan.read_conditions import ReadCondition, is_equality
-from sql.plan.traverse import column_ids, expression_nodes, rewrite_children
+from sql.plan.traverse import column_ids, rewrite_children
 from sql.types.sql_type import REG_TYPES, Value
 from storage.batch import DataFile
 from storage.delta.statistics import column_bounds
@@ -117,7 +130,7 @@ class RowPredicate:
         self._parameters = parameters
         self._compiled: tuple[_Conjunction, ...] | None = None
         self._points: Points | None = None
-        self._shape = shape = _shapes.found(conditions, lambda: _Shape.of(conditions))
+        self._shape = shape = _shape_of(conditions)
         self._hash = hash((parameters, shape.constants))
         values = sum([len(p) if isinstance(p, str | bytes) else 32 for p in parameters])
         self._nbytes = 256 + shape.nbytes + values
@@ -214,15 +227,18 @@ class _Shape:
     value each, in their order, if that is all; otherwise empty.
     """
 
-    constants: tuple[str, ...]
+    constants: tuple[Hashable, ...]
     nbytes: int
     key: tuple[tuple[int, Const | Param], ...]
 
     @classmethod
     def of(cls, conditions: tuple[ReadCondition, ...]) -> "_Shape":
-        constants = tuple([str(c.value) for cond in conditions for c in _constants(cond.all_of)])
+        found = [each for cond in conditions for each in constant_parts(cond.all_of)]
+        constants = [str(each.value) for each in found if isinstance(each, Const)]
+        lists = [each for each in found if isinstance(each, ConstantItems)]
         nbytes = 128 * len(constants) + sum(map(len, constants))
-        return cls(constants, nbytes, _key(conditions))
+        nbytes += sum([items.nbytes for items in lists])
+        return cls((*constants, *lists), nbytes, _key(conditions))
 
     def points(self, parameters: tuple[Value, ...]) -> Points | None:
         """The one key that these conditions look up; None: they must be looked at."""
@@ -248,10 +264,17 @@ def _key(conditions: tuple[ReadCondition, ...]) -> tuple[tuple[int, Const | Para
 
 
 _shapes: IdentityCache[tuple[ReadCondition, ...], _Shape] = IdentityCache()
+_REMEMBERED_BYTES_MAX: Final = 65_536
+"""Of constants: longer conditions are full of literals, and seldom asked twice."""
 
 
-def _constants(exprs: Sequence[Expr]) -> Iterator[Const]:
-    return (node for expr in exprs for node in expression_nodes(expr) if isinstance(node, Const))
+def _shape_of(conditions: tuple[ReadCondition, ...]) -> _Shape:
+    known = _shapes.get(conditions)
+    if known is None:
+        known = _Shape.of(conditions)
+        if known.nbytes <= _REMEMBERED_BYTES_MAX:
+            _shapes.put(conditions, known)
+    return known
 
 
 def _filled(expr: Expr, parameters: Sequence[Value]) -> Expr:
@@ -357,6 +380,8 @@ def _equal_to(expr: Expr) -> tuple[int, list[Value]] | None:
     if isinstance(expr, AnyAll):
         listed = _listed(expr)
         return None if listed is None else _equal_to(listed)
+    if isinstance(expr, InRows) and len(expr.args) == 1:
+        expr = InList(expr.args[0], expr.columns[0], expr.negated, expr.type)
     if isinstance(expr, InList):
         if expr.negated or len(expr.items) > KEYS_MAX:
             return None

@@ -16,6 +16,7 @@ from compute.reference.functions.ordering import Key, ordering_key, row_key
 from compute.reference.registry import element_function
 from sql.errors import SqlError, not_supported, statement_too_complex
 from sql.plan.array_calls import compare_element, element_type
+from sql.plan.constant_items import ConstantItems
 from sql.plan.folded_calls import is_folded_call
 from sql.plan.nodes import (
     AnyAll,
@@ -30,6 +31,7 @@ from sql.plan.nodes import (
     Expr,
     Extreme,
     InList,
+    InRows,
     IsTest,
     Logical,
     Param,
@@ -104,6 +106,8 @@ def compile_expression(expr: Expr, frame: Frame, depth: int = 0) -> Evaluator:
             return _extreme(expr, frame, depth + 1)
         case InList():
             return _in_list(expr, frame, depth + 1)
+        case InRows():
+            return _in_rows(expr, frame, depth + 1)
         case AnyAll():
             return _any_all(expr, frame, depth + 1)
         case Subquery():
@@ -279,8 +283,13 @@ def _extreme(expr: Extreme, frame: Frame, depth: int) -> Evaluator:
 def _in_list(expr: InList, frame: Frame, depth: int) -> Evaluator:
     """Constants are looked up; what has to be computed is compared one by one, behind them."""
     arg, key = compile_expression(expr.arg, frame, depth), ordering_key(expr.arg.type)
-    constants = [item.value for item in expr.items if isinstance(item, Const)]
-    computed = _all([item for item in expr.items if not isinstance(item, Const)], frame, depth)
+    items = expr.items
+    constants: Sequence[Value]
+    if isinstance(items, ConstantItems):
+        constants, items = items.values, ()
+    else:
+        constants = [item.value for item in items if isinstance(item, Const)]
+    computed = _all([item for item in items if not isinstance(item, Const)], frame, depth)
     known = frozenset([key(value) for value in constants if value is not None])
     has_null, negated = None in constants, expr.negated
 
@@ -300,6 +309,33 @@ def _in_list(expr: InList, frame: Frame, depth: int) -> Evaluator:
         return None if unknown else negated
 
     return run
+
+
+def _in_rows(expr: InRows, frame: Frame, depth: int) -> Evaluator:
+    """Rows are looked up; for a row with NULLs, the others of its columns decide."""
+    args, negated = _all(expr.args, frame, depth), expr.negated
+    keys = [ordering_key(arg.type) for arg in expr.args]
+    rows = list(zip(*[_values_of(column) for column in expr.columns], strict=True))
+    known = {tuple([key(value) for key, value in zip(keys, row, strict=True)]) for row in rows}
+    partly: dict[tuple[int, ...], set[Row]] = {}
+
+    def run(row: Row) -> Value:
+        values = [arg(row) for arg in args]
+        at = tuple([place for place, value in enumerate(values) if value is not None])
+        wanted = tuple([keys[place](values[place]) for place in at])
+        if len(at) == len(values):
+            return (wanted in known) is not negated
+        if at not in partly:
+            partly[at] = {tuple([one[place] for place in at]) for one in known}
+        return None if wanted in partly[at] else negated
+
+    return run
+
+
+def _values_of(items: Sequence[Expr]) -> Sequence[Value]:
+    if isinstance(items, ConstantItems):
+        return items.values
+    return [item.value for item in items if isinstance(item, Const)]
 
 
 def _any_all(expr: AnyAll, frame: Frame, depth: int) -> Evaluator:

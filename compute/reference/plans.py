@@ -40,6 +40,7 @@ from compute.reference.joins import JoinSides, equal_places, joined_rows
 from compute.reference.set_returning import compile_set_calls
 from compute.reference.windows import compile_windows
 from sql.errors import SqlError, not_supported, statement_too_complex
+from sql.plan.constant_items import ConstantRows
 from sql.plan.nodes import (
     BoolOp,
     ColumnId,
@@ -327,6 +328,9 @@ def _types(columns: Sequence[PlanColumn]) -> list[SqlType]:
 
 def _values(plan: Values, frame: Frame) -> Source:
     """Rows of constants, by far the most common, are not compiled."""
+    if isinstance(plan.rows, ConstantRows):
+        known = plan.rows.values
+        return lambda: iter(known)
     rows: list[Row | list[Evaluator]] = []
     for exprs in plan.rows:
         constants = [expr.value for expr in exprs if isinstance(expr, Const)]

@@ -225,6 +225,7 @@ def _group_committed(core: CoreState, token: Token, now: Timestamp) -> list[Effe
     core.groups.counts.committed += len(group.members)
     core.oracle.apply_write(ts)
     core.registered.update(group.commit.registers)
+    core.groups.lanes.landed(group.units, group.changes, core.catalog.current)
     _create_shards(core, group.changes, ts, now)
     effects: list[Effect] = []
     if group.changes:

@@ -119,7 +119,7 @@ from coordinator.core.views.deltas import (
     ViewCounts,
     ViewsMaintained,
 )
-from coordinator.core.views.left_views import LeftView, left_view
+from coordinator.core.views.left_views import LeftView, left_view, view_left_at
 from sql.catalog.catalog import Catalog, Table, Timeline
 from storage.batch import ShardView
 from storage.shard import ShardState
@@ -252,6 +252,15 @@ class Core:
     def left_view(self, oid: int, computed: ComputedRows | None = None) -> LeftView | None:
         """See `views/left_views.py`; changes nothing."""
         return left_view(self._state, oid, computed)
+
+    @property
+    def view_rows_max(self) -> int:
+        """Rows of inputs that a unit of a lane may change."""
+        return self._state.groups.lanes.rows_max
+
+    def view_left_at(self, oid: int) -> Timestamp | None:
+        """See `views/left_views.py`; changes nothing."""
+        return view_left_at(self._state, oid)
 
     @property
     def timeline(self) -> Timeline:

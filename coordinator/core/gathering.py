@@ -6,14 +6,15 @@
 The invariants are those of `group_commit.py`.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 import pyarrow as pa
 
 from coordinator.core.fences import fenced_table_refusal
 from coordinator.core.group_members import GroupMember, PendingChange, PendingCommit, PendingInsert
-from coordinator.core.messages.catalog_changes import CatalogChange, LeaveView
+from coordinator.core.messages.catalog_changes import CatalogChange, LeaveView, LeftBecause
 from coordinator.core.messages.identities import ConnectionId, RequestId
 from coordinator.core.messages.replies import Blocked, Refused, RefusedReason
 from coordinator.core.not_null_check import table_not_null_refusal
@@ -32,6 +33,8 @@ from coordinator.core.views.exactness import views_left_behind, without_exactnes
 from sql.catalog.catalog import Catalog, NameDependency, Table
 from storage.batch import WriteBatch
 from storage.types import ShardId
+
+_UNFOLLOWED: Final[Mapping[int, LeftBecause]] = {}
 
 
 @dataclass(slots=True)
@@ -90,17 +93,20 @@ class Gathering:
         changes: Iterable[CatalogChange] = (),
         *,
         maintained: Collection[int] = (),
+        because: Mapping[int, LeftBecause] = _UNFOLLOWED,
     ) -> None:
         """Members are admitted: the views over what they change are behind (V2 of `views`), but for
-        those that are maintained.
+        those that are maintained. `because`: by view, why a unit leaves it behind.
         """
         if not self.catalog.exact_views:
             return
+        changes = tuple(changes)
         left = views_left_behind(self.catalog, written, changes)
         left = [oid for oid in left if oid not in maintained]
         if left:
+            usual = LeftBecause.DEFINITION if changes else LeftBecause.MANY_ROWS
             self.catalog = without_exactness(self.catalog, left)
-            self.changes.extend(map(LeaveView, left))
+            self.changes.extend(LeaveView(oid, because.get(oid, usual)) for oid in left)
 
     def definition_verdict(self, table: Table, names: Collection[NameDependency]) -> Refused | None:
         """The verdict on what a write without a transaction is bound to."""

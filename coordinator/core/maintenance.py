@@ -9,7 +9,8 @@ INVARIANTS
   M6  rewritten files wait for a cut of their shard; until they have landed, vacuum knows them.
   M7  vacuum keeps what any version, commit, transaction or rewritten file names. A staged file that
       nobody names goes only if nobody named it at a vacuum before either, and every transaction
-      that was open when that one ended is over: who might have named it cannot any more.
+      and batch of a source that was open when that one ended is over: who might have named it
+      cannot any more.
   M8  a fenced shard is left alone.
   M9  a dropped shard leaves the core when since has reached the drop, and no cut is in flight: then
       no view, no transaction and no flush knows it any more.
@@ -19,7 +20,7 @@ Not here: which files are worth rewriting (`storage/delta/compaction.py`), which
 """
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
@@ -72,10 +73,13 @@ class _Job:
 
 @dataclass(frozen=True, slots=True)
 class _Suspects:
-    """Files that nobody named, and the newest transaction that was open then (M7)."""
+    """Files that nobody named, and the newest transaction and staging of a source that were open
+    then (M7).
+    """
 
     names: frozenset[str]
     newest: TransactionId
+    newest_staging: int
 
 
 class Maintenance:
@@ -91,6 +95,7 @@ class Maintenance:
         advance_since: Callable[[Timestamp], Timestamp],
         since_of: Callable[[ShardId], Timestamp],
         next_oid: Callable[[], int],
+        stagings: Callable[[], Collection[int]],
         dropped: Mapping[ShardId, Timestamp],
     ) -> None:
         self._settings = settings
@@ -101,6 +106,7 @@ class Maintenance:
         self._advance_since = advance_since
         self._since_of = since_of
         self._next_oid = next_oid
+        self._stagings = stagings
         self._queue: deque[_Job] = deque()
         self._in_flight: _Job | None = None
         self._rewritten: dict[ShardId, tuple[LiveFile, ...]] = {}
@@ -338,6 +344,8 @@ class Maintenance:
         known = self._suspects.get(shard)
         if known is None or any(txn <= known.newest for txn in self._transactions):
             return frozenset()
+        if any(staging <= known.newest_staging for staging in self._stagings()):
+            return frozenset()
         return known.names
 
     def _shard_vacuumed(self, message: Vacuumed, now: Timestamp) -> list[Effect]:
@@ -348,7 +356,8 @@ class Maintenance:
         if message.unnamed is None:
             return self._failed(job)
         newest = max(self._transactions, default=TransactionId(0))
-        self._suspects[job.shard] = _Suspects(message.unnamed, newest)
+        staging = max(self._stagings(), default=0)
+        self._suspects[job.shard] = _Suspects(message.unnamed, newest, staging)
         return self._ended(job)
 
     # --- forgetting ----------------------------------------------------------------------------

@@ -100,11 +100,8 @@ class CoreState:
         self.subscriptions = Subscriptions(
             self.shards, self.holds, self.oracle.read_ts, schema_of, self.catalog, settings
         )
-        self.sources = RunningSources(
-            recovered.sources,
-            recovered.leftovers,
-            runs=recovered.timeline == SYSTEM_TIMELINE,
-        )
+        runs = recovered.timeline == SYSTEM_TIMELINE
+        self.sources = RunningSources(recovered.sources, recovered.leftovers, runs=runs)
         self.leases = WriteLeases()
         self.locks = LockTable(waits)
         self.cutting = CutSchedule(settings, _last_cut(recovered, self.unit), self.unit)
@@ -118,6 +115,7 @@ class CoreState:
             self.advance_since,
             self.holds.since_of,
             lambda: self.next_oid,
+            self.sources.stagings,
             recovered.dropped,
         )
         # What these hold in the txns shard stays there: Delta will not have it.

@@ -38,7 +38,7 @@ def change_buffers(core: CoreState, message: BufferMessage) -> list[Effect]:
             return []
         case RollbackTo(number=number, keeps_locks=keeps_locks):
             served = () if keeps_locks else core.locks.rollback_to(txn.owner, txn.id, number)
-            return [*_removal(txn.rollback_to(number)), *serve_waiters(core, served)]
+            return [*removal(txn.rollback_to(number)), *serve_waiters(core, served)]
         case TakeInlineRows(request=request):
             return [Reply(request, InlineRows(txn.inline_rows()))]
         case Spilled(files=files):
@@ -57,8 +57,9 @@ def orphaned_staged_files(
         return []
     for shard, batch in committed.items():
         files -= {(shard, file.name) for file in batch.staged}
-    return _removal(tuple(sorted(files)))
+    return removal(tuple(sorted(files)))
 
 
-def _removal(files: StagedFiles) -> list[Effect]:
+def removal(files: StagedFiles) -> list[Effect]:
+    """Of staged files that no commit names, if there are any."""
     return [RemoveStaged(files)] if files else []

@@ -20,7 +20,6 @@ from coordinator.core.messages.locks import RowsToLock
 from coordinator.core.messages.replies import (
     Blocked,
     ChangedByKey,
-    Committed,
     LockAnswered,
     Refused,
     RefusedReason,
@@ -332,17 +331,15 @@ class Coordination(Protocol):
         """
         ...
 
-    async def change_by_key(self, owner: ConnectionId, change: WriteByKey) -> Committed:
-        """A whole transaction: change rows of a table of timeline `system` by key, and commit.
-
-        Raises RequestRefused (STALE: the general way says what becomes of it), and LockBlocks.
-        """
-        ...
-
     def begin_write(
         self, owner: ConnectionId, write: Insertion | WriteByKey, on_reply: OnReply
     ) -> None:
-        """`insert` or `change_by_key`; `on_reply` hears of it, perhaps at once."""
+        """A whole transaction: insert rows into a table of timeline `system`, or change rows of one
+        by key, and commit. `on_reply` hears what has become of it, perhaps at once: Committed, or
+        what `reply_in_kind` raises. RequestRefused with STALE: the general way says what to do.
+
+        An insertion reads nothing, so it conflicts with nobody, except with DDL.
+        """
         ...
 
     def snapshot_now(self, txn: TransactionId) -> Snapshot | None:
@@ -364,14 +361,6 @@ class Coordination(Protocol):
     ) -> ShardView | None:
         """A statement of a transaction: read a table of timeline `system` at its timestamp. None:
         the general way is to be taken. Raises RequestRefused.
-        """
-        ...
-
-    async def insert(self, owner: ConnectionId, insertion: Insertion) -> Timestamp:
-        """A whole transaction: insert rows into a table of timeline `system`, and commit.
-
-        It reads nothing, so it conflicts with nobody, except with DDL. Raises RequestRefused, and
-        LockBlocks.
         """
         ...
 

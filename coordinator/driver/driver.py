@@ -698,17 +698,6 @@ class Driver:
         else:
             self._handle(ChangeByKey(request, owner, write))
 
-    async def insert(self, owner: ConnectionId, insertion: Insertion) -> Timestamp:
-        """See Coordination."""
-        reply = await self._request(
-            lambda request: InsertRows(request, owner, insertion), Committed
-        )
-        return reply.ts
-
-    async def change_by_key(self, owner: ConnectionId, change: WriteByKey) -> Committed:
-        """See Coordination."""
-        return await self._request(lambda request: ChangeByKey(request, owner, change), Committed)
-
     def change_in_block(self, txn: TransactionId, change: WriteByKey) -> ChangedByKey:
         """See Coordination."""
         return self._at_once(lambda asked: ChangeInBlock(asked, txn, change), ChangedByKey)

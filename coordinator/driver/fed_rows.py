@@ -148,6 +148,12 @@ class FedRows:
         self._schema_of = schema_of
         self._run_blocking = run_blocking
 
+    def spooler(self, table: Table) -> RowSpooler | None:
+        """Stages rows of a table; None: nothing is staged here."""
+        if self._spool is None:
+            return None
+        return self._spool(ShardId(table.shard), self._schema_of(table))
+
     def snapshot_of(self, table: Table) -> CopiedRows:
         """Takes the rows of a copy of a table."""
         schema, spool = self._schema_of(table), self._spool
@@ -181,6 +187,17 @@ class FedRows:
         """The write of a table's changes. `view`: of the table, if it needs one; `place`: of the
         batch, for records that turn out to be bad. Raises ReaderFailure.
         """
+        write, rows = await self.made_of(table, changes, view, place)
+        return await self._with_rows(table, write, rows)
+
+    async def made_of(
+        self,
+        table: Table,
+        changes: Sequence[UpstreamChange],
+        view: ShardView | None,
+        place: RecordPlace,
+    ) -> tuple[FedWrite, pa.RecordBatch]:
+        """What `write_of` makes, and apart from it the rows that come."""
 
         def make() -> tuple[FedWrite, pa.RecordBatch]:
             if view is None:
@@ -189,20 +206,18 @@ class FedRows:
 
         in_memory = view is None or not view.files
         if in_memory and len(changes) <= ON_THE_LOOP_MAX:
-            write, rows = make()
-        else:
-            write, rows = await self._run_blocking(make)
-        return await self._with_rows(table, write, rows)
+            return make()
+        return await self._run_blocking(make)
 
     async def _with_rows(self, table: Table, write: FedWrite, rows: pa.RecordBatch) -> FedWrite:
         """The write with these rows, inline or staged."""
         if not rows.num_rows:
             return write
         deletes = write.batch.deletes
-        if self._spool is None or bytes_of(rows) <= FED_BYTES_MAX:
+        spooler = None if bytes_of(rows) <= FED_BYTES_MAX else self.spooler(table)
+        if spooler is None:
             batch = WriteBatch(pa.Table.from_batches([rows]), deletes=deletes)
         else:
-            spooler = self._spool(ShardId(table.shard), self._schema_of(table))
             await spooler.write(rows)
             batch = WriteBatch(staged=tuple(await spooler.finish()), deletes=deletes)
         return FedWrite(batch, write.old, write.errors)

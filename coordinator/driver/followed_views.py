@@ -3,7 +3,7 @@
 attached, after a start ─▶ put_program        behind ─▶ left ─▶ rows written ─▶ attach
 """
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Collection, Coroutine
 
 from coordinator.core.core import Core
 from coordinator.core.messages.identities import RequestId
@@ -13,6 +13,7 @@ from coordinator.core.views.deltas import (
     AttachComputed,
     ComputedRows,
     PutViewProgram,
+    ViewCounts,
     ViewProgram,
 )
 from coordinator.core.views.left_views import LeftView
@@ -45,6 +46,24 @@ class FollowedViews:
         `computed`: what was written last.
         """
         return self._core.left_view(oid, computed)
+
+    @property
+    def rows_max(self) -> int:
+        """Rows of inputs that a batch of commits may change."""
+        return self._core.view_rows_max
+
+    def left_at(self, oid: int) -> Timestamp | None:
+        """When a view that is behind was left so; None: it is not, or that is long ago."""
+        return self._core.view_left_at(oid)
+
+    def counts(self, oid: int) -> ViewCounts:
+        """What durable commits have done to a view, since the server's start."""
+        return self._core.view_counts.get(oid) or ViewCounts()
+
+    @property
+    def all_counts(self) -> Collection[ViewCounts]:
+        """The same of all views, also those that are gone."""
+        return self._core.view_counts.values()
 
     async def attach(self, oid: int, rows: ComputedRows) -> Timestamp:
         """Let a unit of its lane attach a view that is behind. The caller holds the timestamp that

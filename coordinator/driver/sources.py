@@ -31,6 +31,7 @@ from coordinator.core.sources.completions import (
     AsideFailed,
     AsideMessage,
     BatchPrepared,
+    PartPrepared,
     SourceAcknowledged,
     SourceFailed,
     SourceMessage,
@@ -54,8 +55,10 @@ from coordinator.core.sources.effects import (
 )
 from coordinator.core.sources.records import Leftover, SourceRecord
 from coordinator.driver.fed_rows import FedRows, RowSpool
+from coordinator.driver.large_transactions import OWN_BYTES_MAX, LargeTransaction, OwnRowsBudget
 from coordinator.driver.maintenance_effects import RunBlocking, in_thread
 from coordinator.driver.reading_hold import ReadingHold
+from coordinator.failures import staging_failure
 from ingest.reader import (
     BadRecord,
     ReaderFailure,
@@ -115,6 +118,8 @@ class SourceComponents:
     readers: SourceReaders
     index: KeyIndex | None = None
     spool: RowSpool | None = None
+    own_bytes_max: int = OWN_BYTES_MAX
+    """Rows of large transactions that are in memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +152,9 @@ class SourceEffects:
         self._changing: dict[str, asyncio.Lock] = {}
         self._rows = FedRows(components.index, components.spool, schema_of, run_blocking)
         self._open: dict[int, _Open] = {}
+        self._budget = OwnRowsBudget(components.own_bytes_max)
+        self._large: dict[int, LargeTransaction] = {}
+        """Whose end has not come, by the source."""
         self._wanted: dict[int, int] = {}
         """The attempt of each source that was asked for last; none of a source that is stopped."""
         self._holds: dict[int, ReadingHold] = {}
@@ -182,6 +190,8 @@ class SourceEffects:
         """The driver ends: nothing is read any more, and what stands upstream stays."""
         for known in list(self._open.values()):
             await self._close(known)
+        for oid in list(self._large):
+            await self._discard(oid)
 
     async def _watched(
         self, oid: int, attempt: int, work: Coroutine[object, object, SourceMessage]
@@ -193,6 +203,9 @@ class SourceEffects:
             return SourceFailed(
                 oid, attempt, failure.code, failure.message, failure.hint, failure.broken, place
             )
+        except (StorageError, OSError) as error:
+            said = staging_failure(error)
+            return SourceFailed(oid, attempt, said.sqlstate, said.message, said.hint or "")
         except Exception as error:
             # A reader's bug costs its own source (F10); the log has where.
             log.exception("source %s failed", oid)
@@ -201,12 +214,13 @@ class SourceEffects:
     async def _start(self, effect: StartSource) -> SourceMessage:
         source = effect.source
         self._wanted[source.oid] = effect.attempt
-        await self._leads()
-        self._check_wanted(effect)
         self._holds.setdefault(source.oid, ReadingHold()).given = {}
         earlier = self._open.pop(source.oid, None)
         if earlier is not None:
             await self._close(earlier)
+        await self._discard(source.oid)
+        await self._leads()
+        self._check_wanted(effect)
         reader = await self._readers.reader(source, effect.connection, epoch=self._epoch)
         self._check_wanted(effect)
         opened = self._open[source.oid] = _Open(effect.attempt, source, reader)
@@ -290,6 +304,9 @@ class SourceEffects:
         except ReaderFailure as failure:
             code, hint, broken = failure.code, failure.hint, failure.broken
             return AsideFailed(source.oid, attempt, code, failure.message, hint, broken)
+        except (StorageError, OSError) as error:
+            said = staging_failure(error)
+            return AsideFailed(source.oid, attempt, said.sqlstate, said.message, said.hint or "")
         except Exception as error:
             # As of a reader that is read (F10).
             log.exception("source %s: a copy failed", source.name)
@@ -336,6 +353,8 @@ class SourceEffects:
         return SourcePulled(effect.source, effect.attempt, batch)
 
     async def _prepare(self, effect: PrepareBatch) -> SourceMessage:
+        if effect.goes_on or not effect.batch.ends:
+            return await self._prepare_part(effect)
         batch, writes = effect.batch, dict[ShardId, WriteBatch]()
         replaced: dict[ShardId, Sequence[OldRows]] = {}
         errors = list(batch.errors)
@@ -353,6 +372,38 @@ class SourceEffects:
         return BatchPrepared(
             effect.source.oid, effect.attempt, batch.upto, writes, len(errors), replaced
         )
+
+    async def _prepare_part(self, effect: PrepareBatch) -> SourceMessage:
+        """Of a transaction that is too large for memory; with its last part all of it."""
+        oid, attempt, batch = effect.source.oid, effect.attempt, effect.batch
+        self._reader(oid, attempt)
+        if not effect.goes_on:
+            await self._discard(oid)
+            tables = {reference_of(table): table for table in _fed_rows(effect.tables)}
+            others = [table for table in effect.tables if table not in tables.values()]
+            self._large[oid] = LargeTransaction(
+                self._rows, tables, others[0] if others else None, effect.views, self._budget
+            )
+        large = self._large[oid]
+        # Another attempt may begin meanwhile, and discard it.
+        try:
+            await large.take(batch, effect.began)
+            if not batch.ends:
+                return PartPrepared(oid, attempt, large.errors)
+            writes = await large.finish()
+        except BaseException:
+            await large.discard()
+            raise
+        if self._large.get(oid) is large:
+            del self._large[oid]
+        # Of so many rows that go nothing is known (W3 of `fed_rows`).
+        return BatchPrepared(oid, attempt, batch.upto, writes, large.errors)
+
+    async def _discard(self, oid: int) -> None:
+        """The transaction whose parts are at hand is read again, or nobody wants it."""
+        large = self._large.pop(oid, None)
+        if large is not None:
+            await large.discard()
 
     async def _acknowledge(self, effect: AcknowledgeSource) -> SourceMessage:
         known = self._open.get(effect.source)
@@ -386,6 +437,7 @@ class SourceEffects:
         known = self._open.pop(effect.source, None)
         if known is not None:
             await self._close(known)
+        await self._discard(effect.source)
 
     def _changes(self, source: SourceDefinition) -> asyncio.Lock:
         """Held by whoever changes what stands upstream: first come, first served, so that nothing

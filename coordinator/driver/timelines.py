@@ -27,7 +27,7 @@ from coordinator.core.locking.modes import LockMode, LockTag, LockWait
 from coordinator.core.messages.catalog_changes import CatalogChange, PutTimeline, RemoveTimeline
 from coordinator.core.messages.identities import ConnectionId, Isolation, TransactionId
 from coordinator.core.messages.locks import RowsToLock
-from coordinator.core.messages.replies import ChangedByKey, Committed, LockAnswered, Snapshot
+from coordinator.core.messages.replies import ChangedByKey, LockAnswered, Snapshot
 from coordinator.core.messages.requests import CatalogPublished, Insertion
 from coordinator.core.notifications.changes import NotificationChanges, TakenNotifications
 from coordinator.core.observation import ObservedTimeline, TimestampExplained
@@ -468,17 +468,8 @@ class Timelines:
         self, owner: ConnectionId, write: Insertion | WriteByKey, on_reply: OnReply
     ) -> None:
         """See Coordination."""
+        assert write.table.timeline == SYSTEM, "L1: the caller has looked"
         self._system.begin_write(owner, write, on_reply)
-
-    async def insert(self, owner: ConnectionId, insertion: Insertion) -> Timestamp:
-        """See Coordination."""
-        assert insertion.table.timeline == SYSTEM, "L1: the caller has looked"
-        return await self._system.insert(owner, insertion)
-
-    async def change_by_key(self, owner: ConnectionId, change: WriteByKey) -> Committed:
-        """See Coordination."""
-        assert change.table.timeline == SYSTEM, "L1: the caller has looked"
-        return await self._system.change_by_key(owner, change)
 
     def change_in_block(self, txn: TransactionId, change: WriteByKey) -> ChangedByKey:
         """See Coordination."""

@@ -34,6 +34,7 @@ from coordinator.execution.short_writes.given_values import (
     compile_runtime_values,
     leave_to_general_way,
 )
+from coordinator.transaction.write_alone import run_write_alone
 from sql.catalog.catalog import SYSTEM_TIMELINE, Table
 from sql.errors import SqlError
 from sql.plan.nodes import Values
@@ -144,7 +145,8 @@ async def run_blind_insert(execution: Execution, prepared: ParameterizedStatemen
     names = names_to_rest_on(execution, prepared, writes=True)
     runtime.take(services.coordination, transaction, given)
     try:
-        await transaction.insert(Insertion(insert.table, *found, insert.encoder, names))
+        insertion = Insertion(insert.table, *found, insert.encoder, names)
+        await run_write_alone(transaction, insertion)
     except RequestRefused as refused:
         if refused.reason in (RefusedReason.CONFLICT, RefusedReason.STALE):
             leave_to_general_way(execution, given)

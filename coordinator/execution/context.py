@@ -395,7 +395,8 @@ class Execution:
                 return observed_view(table, context, seen)
             if table.oid == MATERIALIZED_VIEWS.oid:
                 newest = coordination.newest_catalog
-                return rows_as_view(table, [*view_rows(newest, self.services.catch_up)])
+                followed = coordination.followed_views
+                return rows_as_view(table, [*view_rows(newest, self.services.catch_up, followed)])
             if table.oid == CONNECTIONS.oid:
                 return rows_as_view(table, [*connection_rows(context)])
             if is_system_catalog(table):

@@ -264,7 +264,9 @@ class _Defaults:
         """They, for so many rows."""
         if self._row is None:
             return []
-        plan = replace(self._row, rows=self._row.rows * rows) if self._volatile else self._row
+        plan = (
+            replace(self._row, rows=tuple(self._row.rows) * rows) if self._volatile else self._row
+        )
         in_process = self._execution.services.in_process
         in_process.require(self._row, "COPY with this default")
         run = self._execution.run(plan, await self._execution.with_catalog(plan, {}))

@@ -32,6 +32,7 @@ from compute.simple_plans import only_scan
 from coordinator.execution.context import Inputs
 from coordinator.execution.plan_cost import has_large_parameters, is_large, may_run_long
 from sql.errors import not_supported
+from sql.plan.constant_items import ConstantRows
 from sql.plan.nodes import Const, Plan, PlanColumn, Scan, Values, output_columns
 from sql.plan.traverse import has_more_nodes, plan_has_subquery
 from sql.types.sql_type import SqlType, Value
@@ -178,6 +179,8 @@ def _constant_rows(plan: Plan) -> Sequence[Row] | None:
     """The rows of VALUES of constants alone; None for any other plan."""
     if not isinstance(plan, Values):
         return None
+    if isinstance(plan.rows, ConstantRows):
+        return plan.rows.values
     rows: list[Row] = []
     for row in plan.rows:
         values = [expr.value for expr in row if isinstance(expr, Const)]

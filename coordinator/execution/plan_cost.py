@@ -7,10 +7,13 @@ small ones. Anything else is short work for every plan that fits WORK_MAX of
 `compute/reference/support.py`.
 """
 
+from decimal import Decimal
 from typing import Final
 
 from compute.executor import Run
-from sql.plan.nodes import Const, Expr, Plan, Recursive
+from sql.plan.constant_items import ConstantItems, ConstantRows
+from sql.plan.constant_rows import ConstantWhens
+from sql.plan.nodes import Case, Const, Expr, InList, InRows, Plan, Recursive, Values
 from sql.plan.traverse import functions, walk
 from sql.types.sql_type import Value
 
@@ -20,6 +23,9 @@ _LENGTH_MAX: Final = 10_000
 _GROWING: Final = frozenset(
     {"repeat", "lpad", "rpad", "array_fill", "factorial", "format", "string_agg", "array_agg"}
 )
+
+
+_SMALL: Final = frozenset({int, bool, float, Decimal, type(None)})
 
 
 def may_run_long(plan: Plan) -> bool:
@@ -36,7 +42,20 @@ def has_large_parameters(run: Run) -> bool:
 def _is_long(node: Plan | Expr) -> bool:
     if isinstance(node, Const):
         return is_large(node.value)
+    if isinstance(node, InList) and isinstance(node.items, ConstantItems):
+        return _are_long(node.items)
+    if isinstance(node, Case) and isinstance(node.whens, ConstantWhens):
+        return _are_long(node.whens.keys) or _are_long(node.whens.results)
+    if isinstance(node, InRows):
+        lists = [column for column in node.columns if isinstance(column, ConstantItems)]
+        return any(map(_are_long, lists))
+    if isinstance(node, Values) and isinstance(node.rows, ConstantRows):
+        return any(map(_are_long, node.rows.columns))
     return isinstance(node, Recursive)
+
+
+def _are_long(items: ConstantItems) -> bool:
+    return not items.kinds <= _SMALL and any(map(is_large, items.values))
 
 
 def is_large(value: Value) -> bool:

@@ -26,6 +26,7 @@ from prometheus_client.core import (
 from prometheus_client.exposition import generate_latest
 from prometheus_client.registry import Collector
 
+from coordinator.core.messages.catalog_changes import LeftBecause
 from coordinator.core.observation import HOLD_KINDS, ObservedShard
 from coordinator.core.sources.observed import ObservedSource
 from coordinator.core.sources.running import SourceState
@@ -304,12 +305,8 @@ METRICS: Final = (
         "meridian_fenced_tables", "gauge", "", "tables that are fenced, by reason",
         _fenced, "reason", tuple(fence.value for fence in Fence),
     ),
-    MetricDefinition(
-        "meridian_files", "gauge", "", "data files of the newest versions", _files,
-    ),
-    MetricDefinition(
-        "meridian_file_bytes", "gauge", "bytes", "the same, in bytes", _file_bytes,
-    ),
+    MetricDefinition("meridian_files", "gauge", "", "data files of the newest versions", _files),
+    MetricDefinition("meridian_file_bytes", "gauge", "bytes", "the same, in bytes", _file_bytes),
     MetricDefinition(
         "meridian_transactions", "gauge", "", "open transactions",
         lambda s: sum(len(line.transactions) for line in s.timelines),
@@ -361,6 +358,18 @@ METRICS: Final = (
         "views that are behind, and whose last attempt failed with an error",
         lambda s: sum(v.state == "behind" and v.has_failed for v in s.views),
     ),
+    MetricDefinition(
+        "meridian_view_commits_total", "counter", "",
+        "groups of commits that views have followed, one for each view", lambda s: s.view_commits),
+    MetricDefinition(
+        "meridian_views_left_behind_total", "counter", "",
+        "times that a commit has left a view behind, by cause",
+        lambda s: {because.value: s.views_left.get(because, 0) for because in LeftBecause},
+        "cause", tuple(because.value for because in LeftBecause)),
+    MetricDefinition(
+        "meridian_view_maintenance_seconds_total", "counter", "seconds",
+        "time to compute how commits change views, while writers of their inputs wait",
+        lambda s: s.view_work_s),
     MetricDefinition(
         "meridian_clock_jumps_total", "counter", "", "jumps of the clock that were not believed",
         lambda s: max(line.clock.jumps for line in s.timelines),

@@ -9,11 +9,13 @@ INVARIANTS
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from coordinator.core.messages.catalog_changes import LeftBecause
 from coordinator.core.observation import ObservedTimeline
 from coordinator.core.sources.observed import ObservedSource
 from coordinator.core.validation import ValidationCounts
@@ -134,6 +136,12 @@ class ObservedServing:
     source_errors: int
     """The same."""
     views: Sequence[ObservedView]
+    view_commits: int
+    """That views have followed; of all views that there have been."""
+    views_left: Mapping[LeftBecause, int]
+    """The same, that have left views behind."""
+    view_work_s: float
+    """How long it took to compute how commits change views."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +187,7 @@ class ServerObserver:
         self._last.update({t.timeline.place: (t.conflicts, t.lock_waits) for t in timelines})
         self._sources.add([source for line in timelines for source in line.sources])
         sessions = services.sessions
+        followed = services.coordination.followed_views.all_counts
         serving = ObservedServing(
             now=services.clock.now(),
             counts=_counts(services),
@@ -194,6 +203,9 @@ class ServerObserver:
             source_rows=self._sources.rows,
             source_errors=self._sources.errors,
             views=tuple(_views(services, asyncio.get_running_loop().time())),
+            view_commits=sum(one.commits for one in followed),
+            views_left=sum((one.left for one in followed), Counter[LeftBecause]()),
+            view_work_s=services.catch_up.computed_s,
         )
         return ObservedServer(self.health.state, served.scratch, serving)
 

@@ -33,12 +33,14 @@ from sql.binder.expressions.session_calls import CLOCK_FUNCTIONS
 from sql.catalog.catalog import Catalog
 from sql.errors import SqlError
 from sql.parser.parse import Statement
+from sql.plan.constant_rows import rows_as_conditions
 from sql.plan.nodes import (
     Call,
     ColumnId,
     ColumnRef,
     Const,
     Expr,
+    InRows,
     Param,
     Plan,
     PlanColumn,
@@ -325,6 +327,8 @@ def _computed(prepared: ParameterizedStatement) -> ParameterizedStatement:
 
 def _constant(expr: Expr) -> Expr:
     made = rewrite_children(expr, _constant)
+    if isinstance(made, InRows):
+        return rows_as_conditions(made)
     parts = child_expressions(made)
     if not isinstance(made, Call) or made.function.volatility != "immutable":
         return made

@@ -138,10 +138,7 @@ class Connection(asyncio.Protocol):
         self._answer_or_wake()
 
     def _answer_or_wake(self) -> None:
-        """Short statements are answered here (`session/short_answers.py`); the task does the rest.
-
-        Not if the client does not read, or is far ahead: the task waits for it (N1).
-        """
+        """The task does what is not answered here. It waits for a client that is far ahead (N1)."""
         session = self._session
         if session is None or self._waiter is None or self._writable is not None or self._paused:
             self.wake()
@@ -149,6 +146,8 @@ class Connection(asyncio.Protocol):
         answered = session.answer_at_once()
         if answered:
             self._write()
+        if session.is_writing:
+            return  # it says when it goes on
         if self._wire.is_drained:
             self._read_ahead = 0
         elif answered < SHORT_STATEMENTS_MAX:
@@ -178,11 +177,8 @@ class Connection(asyncio.Protocol):
         self._at_end = True
         self._wire.end()
         self.wake()
-        self._probe_after(PROBE_FIRST_S)
+        asyncio.get_running_loop().call_later(PROBE_FIRST_S, self._probe, PROBE_FIRST_S)
         return True
-
-    def _probe_after(self, delay_s: float) -> None:
-        asyncio.get_running_loop().call_later(delay_s, self._probe, delay_s)
 
     def _probe(self, waited_s: float) -> None:
         transport = self._transport
@@ -190,7 +186,8 @@ class Connection(asyncio.Protocol):
             return
         if self._session is not None and not transport.get_write_buffer_size():
             self._write_all([_PROBE])
-        self._probe_after(min(4 * waited_s, PROBE_S))
+        later_s = min(4 * waited_s, PROBE_S)
+        asyncio.get_running_loop().call_later(later_s, self._probe, later_s)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's name
         """The socket is closed."""
@@ -298,6 +295,14 @@ class Connection(asyncio.Protocol):
     def send_encoded(self, data: bytes) -> None:
         """See Client."""
         self._wire.send_encoded(data)
+
+    def answered(self) -> None:
+        """See Client."""
+        self._write()
+        if self._wire.is_drained and not self._paused:
+            self._read_ahead = 0
+        else:
+            asyncio.get_running_loop().call_soon(self._answer_or_wake)
 
     def peek(self) -> FrontendMessage | None:
         """See Client."""

@@ -250,6 +250,10 @@ class InnerSession:
         """See Client."""
         raise AssertionError(f"there are no flights to answer with {len(data)} bytes")
 
+    def answered(self) -> None:
+        """See Client."""
+        raise AssertionError("there are no flights to answer")
+
     async def more(self) -> None:
         """See Client."""
         self._waiter = asyncio.get_running_loop().create_future()

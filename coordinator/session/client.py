@@ -49,6 +49,10 @@ class Client(Protocol):
         """The message that `take` would give or refuse."""
         ...
 
+    def answered(self) -> None:
+        """A flight that was begun as its bytes came is answered: write, and go on with the next."""
+        ...
+
     async def more(self) -> None:
         """After `take` or `peek` has found nothing: wait for bytes, or for `wake`.
 

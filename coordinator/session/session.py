@@ -9,6 +9,8 @@ INVARIANTS
   S3  interrupting a session never interrupts a commit (X4 of `transaction.py`), nor the answer to
       what has committed; a late cancel hits no later statement.
   S4  an unforeseen failure answers XX000 and ends this session only.
+  S6  a write that was begun as its bytes came is under way: nothing else of the session is done or
+      said until its fate is known. Its task takes it over if anything wakes it meanwhile.
   S5  notifications are sent while no transaction is open, between messages: before ReadyForQuery,
       or when the session waits for a message. In a pipeline a transaction is open from its first
       message to Sync, unless COMMIT, ROLLBACK or an error has ended it (ProcessNotifyInterrupt).
@@ -27,6 +29,7 @@ from coordinator.core.messages.identities import ConnectionId
 from coordinator.execution.context import Execution, Services
 from coordinator.failures import statement_failure
 from coordinator.memory_account import MemoryOwner
+from coordinator.pgwire.flights import Flight
 from coordinator.pgwire.messages import (
     Bind,
     CancelRequest,
@@ -61,6 +64,7 @@ from coordinator.session.commands import Commands
 from coordinator.session.notice_ranks import is_severe_enough
 from coordinator.session.progress_notices import ProgressNotices
 from coordinator.session.requests import Identity
+from coordinator.session.session_timers import SessionTimers
 from coordinator.session.short_answers import ShortAnswers
 from coordinator.session.short_commits import CommitFlight
 from coordinator.session.statement_counting import StatementCounting
@@ -131,7 +135,8 @@ class Session:
             counting,
             self._log,
         )
-        self._progress = ProgressNotices(variables, transaction, self._notice)
+        progress = ProgressNotices(variables, transaction, self._notice)
+        self._timers = SessionTimers(variables, transaction, progress, self.interrupt, self.end)
         self._skipping = False
         self._task: asyncio.Task[None] | None = None
         self._interruptible = False
@@ -140,12 +145,11 @@ class Session:
         self._interrupt: SqlError | None = None
         self._farewell: SqlError | None = None
         self._is_cut_off = False
+        self._under_way: CommitFlight | None = None
         self._last_call: SqlError | None = None
         self._waiting = False
         self._notified = False
         self._in_pipeline = False
-        self._statement_timer: asyncio.TimerHandle | None = None
-        self._transaction_timer: asyncio.TimerHandle | None = None
 
     # --- from outside ---------------------------------------------------------------------------
 
@@ -199,12 +203,43 @@ class Session:
         """
         if not self._waiting or self._notified or self._skipping or self._in_pipeline:
             return 0
-        if self._farewell is not None or self._last_call is not None:
+        if self._farewell or self._last_call or self.is_writing:
             return 0
         answered = 0
-        while answered < SHORT_STATEMENTS_MAX and self._short.answer():
+        while answered < SHORT_STATEMENTS_MAX and (flight := self._client.flight()) is not None:
+            if not self._short.answer(flight):
+                self._begin_write(flight)
+                break
             answered += 1
         return answered
+
+    @property
+    def is_writing(self) -> bool:
+        """Whether a write is under way that was begun as its bytes came (S6)."""
+        return self._under_way is not None
+
+    def _begin_write(self, flight: Flight) -> None:
+        """Begin a write that is its whole transaction, if it is one (S6)."""
+        found = self._short.commits.alone(flight)
+        if found is None:
+            return
+        self._ends = self._transaction.ends
+        self._under_way, self._interruptible = found, True
+        try:
+            self._short.commits.begin(found, self._settled)
+        except SqlError:
+            self._under_way, self._interruptible = None, False  # the task meets it, and says it
+
+    def _settled(self) -> None:
+        """The fate of the write under way is known: answer, unless there is more to say (S6)."""
+        found = self._under_way
+        is_all = not (self._notified or self._farewell or self._last_call)
+        if found is not None and is_all and self._short.commits.finish(found):
+            self._under_way, self._interruptible = None, False
+            self.activity.idle()
+            self._client.answered()
+        else:
+            self._client.wake()
 
     # --- the loop -------------------------------------------------------------------------------
 
@@ -236,16 +271,16 @@ class Session:
 
     def _say_farewell(self) -> None:
         if self._farewell is not None:
-            if self._farewell.sqlstate == _ENDED:
-                self._counts.killed += 1
-            else:
-                self._counts.fatal += 1
+            is_killed = self._farewell.sqlstate == _ENDED
+            self._counts.killed += is_killed
+            self._counts.fatal += not is_killed
             self._log.failed(self._farewell, LogSeverity.FATAL)
             self._client.send(error_response(self._farewell, Severity.FATAL))
 
     async def _leave(self) -> None:
-        if self._transaction_timer is not None:
-            self._transaction_timer.cancel()
+        if self._under_way is not None:
+            self._short.commits.give_up(self._under_way)
+        self._timers.close()
         await self._commands.portals.close_all()
         self._commands.statements.forget_all()
         self._transaction.rollback()
@@ -283,6 +318,9 @@ class Session:
     async def _received_or_notified(self) -> FrontendMessage | CommitFlight:
         """The next message; while there is none, notifications are sent as they come (S5)."""
         while True:
+            if self._under_way is not None:
+                found, self._under_way = self._under_way, None
+                return found
             if self._notified:
                 await self._send_notifications()
                 if not self._in_pipeline:
@@ -386,9 +424,9 @@ class Session:
     async def _guarded(self, work: Awaitable[None]) -> None:
         """Run a command; answer whatever it raises (S1); stop when interrupted (S3)."""
         self._ends = self._transaction.ends
-        if self._is_timed:
+        if self._timers.is_needed:
             self._restart_clock()
-            self._watch_transaction(running=True)
+            self._timers.watch_transaction(running=True)
         self._interruptible = True
         try:
             await work
@@ -404,52 +442,14 @@ class Session:
         finally:
             self._interruptible = False
             self._interrupt = None
-            if self._is_timed:
-                self._stop_clock()
-                self._watch_transaction(running=False)
-
-    @property
-    def _is_timed(self) -> bool:
-        """Whether there is a limit to watch, or a timer to stop."""
-        return (
-            self._variables.has_limits
-            or self._statement_timer is not None
-            or self._progress.is_running
-            or self._transaction_timer is not None
-        )
+            if self._timers.is_needed:
+                self._timers.stop()
+                self._timers.watch_transaction(running=False)
 
     def _restart_clock(self) -> None:
-        """A statement begins: statement_timeout is for each of a string."""
+        """A statement begins, perhaps one of a string."""
         self._ends = self._transaction.ends
-        self._stop_clock()
-        self._progress.start()
-        limit = self._variables.milliseconds("statement_timeout")
-        if limit:
-            self._statement_timer = asyncio.get_running_loop().call_later(
-                limit / 1000, self.interrupt, wrong.statement_too_long()
-            )
-
-    def _stop_clock(self) -> None:
-        self._progress.stop()
-        if self._statement_timer is not None:
-            self._statement_timer.cancel()
-            self._statement_timer = None
-
-    def _watch_transaction(self, *, running: bool) -> None:
-        """transaction_timeout: from the statement that begins it to its end; not of a block that
-        holds nothing but subscriptions.
-        """
-        limit = self._variables.milliseconds("transaction_timeout")
-        timer = self._transaction_timer
-        follows = self._transaction.only_follows
-        if follows or (not running and not self._transaction.is_open):
-            if timer is not None:
-                timer.cancel()
-                self._transaction_timer = None
-        elif timer is None and limit:
-            self._transaction_timer = asyncio.get_running_loop().call_later(
-                limit / 1000, self.end, wrong.transaction_too_long()
-            )
+        self._timers.restart()
 
     async def _failed(self, error: Exception) -> None:
         self._interruptible = False

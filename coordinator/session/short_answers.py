@@ -105,23 +105,22 @@ class ShortAnswers:
             counting, activity, log, self._may_answer,
         )  # fmt: skip
 
-    def answer(self) -> bool:
+    def answer(self, flight: Flight) -> bool:
         """Answer the flight that comes next, if it is one; False: nothing has happened (Y1)."""
         logging = self._variables.logging
         if logging is None:
-            return self._answer(self._client.flight())
+            return self._answer(flight)
         if logging.is_each:
             return False  # Y4
-        flight, began = self._client.flight(), perf_counter()
+        began = perf_counter()
         answered = self._answer(flight)
         # Nearly all are quick, and a call for each would cost as much as to find that out.
         if answered and 0 < logging.least_ms <= 1_000 * (spent := perf_counter() - began):
-            assert flight is not None, "it was answered"
             self._log.answered(flight, spent)
         return answered
 
-    def _answer(self, flight: Flight | None) -> bool:
-        if flight is None or not self._is_on or not self._may_answer():
+    def _answer(self, flight: Flight) -> bool:
+        if not self._is_on or not self._may_answer():
             return False
         try:
             match flight:

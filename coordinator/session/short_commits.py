@@ -1,6 +1,6 @@
 """Answer flights that end in a commit: a write that is its whole transaction; COMMIT and ROLLBACK.
 
-    flight ─▶ known statement? ─▶ coordination.insert, change_by_key, commit ─▶ tag, ReadyForQuery
+    flight ─▶ known statement? ─▶ begin_write, commit ─▶ fate ─▶ tag, ReadyForQuery
                     └── anything in doubt ─▶ message by message, in `commands.py`
 
 INVARIANTS
@@ -10,8 +10,9 @@ INVARIANTS
   W3  what is answered is what the general way would (Y3 of `short_answers.py`); a statement that
       takes values of sequences goes there (V4 of `short_writes/given_values.py`).
 
-The session's task answers them: it waits for the commit as it does in the general way, and can be
-interrupted as there (S3 of `session.py`).
+A write alone may be begun where its bytes come (`begin`), and answered where its fate is known
+(`finish`): no task is woken. Everything else is answered by the session's task, which waits for the
+commit as it does in the general way, and can be interrupted as there (S3 of `session.py`).
 """
 
 import re
@@ -38,6 +39,8 @@ from coordinator.pgwire.messages import (
     Execute,
     NoData,
     Query,
+    ReadyForQuery,
+    TransactionStatus,
 )
 from coordinator.session.activity import Activity
 from coordinator.session.bind_parameters import check_counts, decode_parameters
@@ -51,6 +54,7 @@ from coordinator.session.statement_counting import StatementCounting
 from coordinator.session.statement_log import StatementLog
 from coordinator.session.statement_templates import StatementTemplates
 from coordinator.transaction.transaction import SessionTransaction
+from coordinator.transaction.write_alone import WriteAlone
 from coordinator.variables.variables import Variables
 from sql.parser.parse import Statement
 from sql.types.sql_type import Value
@@ -62,24 +66,41 @@ _IS_READ: Final = re.compile(r"\s*(?:select|values)\b", re.IGNORECASE)
 
 _BOUND: Final = bytes(encode_backend(BindComplete()))
 _BOUND_WITHOUT_ROWS: Final = _BOUND + bytes(encode_backend(NoData()))
-_Run: TypeAlias = Callable[[float], Awaitable[bytes | None]]
-"""Given when it began: the rows and the tag, but not that the session is ready; None: nothing has
-happened (W1)."""
+_READY: Final = bytes(encode_backend(ReadyForQuery(TransactionStatus.IDLE)))
+
+_End: TypeAlias = Callable[[float], Awaitable[bytes]]
+"""Ends a block; given when it began: the tag, but not that the session is ready."""
+
+
+@dataclass(slots=True)
+class _Alone:
+    """A write that is its whole transaction. `tag`: without the count, if that is only known then.
+    `shape`: of what RETURNING shows.
+    """
+
+    write: WriteAlone
+    known: ShortStatement
+    tag: str
+    rows: int | None = None
+    shape: ResultShape | None = None
 
 
 @dataclass(slots=True)
 class CommitFlight:
     """A flight that is to be answered here, with the statement's text. `prefix`: what the client
-    hears before the outcome, whatever it is. `portal`: of the statement, if it is a prepared one.
-    `is_left`: it goes the general way after all (W1).
+    hears before the outcome, whatever it is. `work`: what is done. `portal`: of the statement, if
+    it is a prepared one. `is_left`: it goes the general way after all (W1). `failure`: what it met
+    after its commit.
     """
 
     flight: Flight
     text: str
     prefix: bytes
-    run: _Run
+    work: _Alone | _End
     portal: tuple[PreparedStatement, tuple[Value, ...]] | None = None
     is_left: bool = False
+    began: float = 0.0
+    failure: Exception | None = None
 
 
 class ShortCommits:
@@ -116,11 +137,15 @@ class ShortCommits:
 
     def next(self) -> CommitFlight | None:
         """The flight that comes next, if it is one; nothing has happened."""
+        flight = self._client.flight()
+        return None if flight is None else self.of(flight)
+
+    def of(self, flight: Flight) -> CommitFlight | None:
+        """The same of a flight that has come."""
         logging = self._variables.logging
         if not self._is_on or (logging is not None and logging.is_each):
             return None  # Y4 of `short_answers.py`
-        flight = self._client.flight()
-        if flight is None or not self._may_answer():
+        if not self._may_answer():
             return None
         try:
             return (
@@ -132,10 +157,14 @@ class ShortCommits:
 
     async def answer(self, found: CommitFlight) -> None:
         """Answer it, or leave it (W1). Raises what its commit raises (W2)."""
-        began = perf_counter()
-        self._activity.running(found.text)
+        self._begins(found)
+        work = found.work
         try:
-            data = await found.run(began)
+            if isinstance(work, _Alone):
+                await work.write.settle()
+                data = self._concluded(found, work)
+            else:
+                data = await work(found.began)
         except Exception:
             self._client.drop(found.flight)
             self._client.send_encoded(found.prefix)
@@ -144,15 +173,73 @@ class ShortCommits:
         if data is None:
             found.is_left = True
             return
+        self._say(found, data)
+
+    def alone(self, flight: Flight) -> CommitFlight | None:
+        """A flight that is a write alone; nothing has happened."""
+        found = self.of(flight) if not self._transaction.in_block else None
+        return found if found is not None and isinstance(found.work, _Alone) else None
+
+    def begin(self, found: CommitFlight, settled: Callable[[], None]) -> None:
+        """Begin a write alone. `settled` is called when its fate is known, perhaps at once, unless
+        a task waits for it in `answer`. Raises 57P01: then nothing has happened.
+        """
+        assert isinstance(found.work, _Alone), "nothing else begins without a task"
+        self._begins(found)
+        found.work.write.ask(settled)
+
+    def give_up(self, found: CommitFlight) -> None:
+        """The session ends, and hears no more of one that was begun."""
+        if isinstance(found.work, _Alone):
+            found.work.write.give_up()
+
+    def finish(self, found: CommitFlight) -> bool:
+        """Answer one that has committed, and that the session is ready; False: `answer` has to."""
+        work = found.work
+        if not isinstance(work, _Alone) or not work.write.has_committed:
+            return False
+        if self._variables.has_unreported:
+            return False
+        try:
+            data = self._concluded(found, work)
+        except Exception as failure:
+            found.failure = failure  # said by `answer` (W2)
+            return False
+        assert data is not None, "it has committed"
+        self._say(found, data + _READY)
+        return True
+
+    def _begins(self, found: CommitFlight) -> None:
+        if not found.began:
+            found.began = perf_counter()
+            self._activity.running(found.text)
+
+    def _say(self, found: CommitFlight, data: bytes) -> None:
         self._client.drop(found.flight)
         self._client.send_encoded(found.prefix + data)
         if found.portal is None:
             self._statements.drop("")
         logging = self._variables.logging
         if logging is not None:
-            spent = perf_counter() - began
+            spent = perf_counter() - found.began
             if 0 < logging.least_ms <= 1_000 * spent:
                 self._log.answered(found.flight, spent)
+
+    def _concluded(self, found: CommitFlight, work: _Alone) -> bytes | None:
+        """The rows and the tag of a write whose fate is known; None: nothing has happened (W1)."""
+        if found.failure is not None:
+            raise found.failure
+        try:
+            done = work.write.conclude()
+        except (LockBlocks, RequestRefused) as refused:
+            self._left(refused)
+            return None
+        rows = done.affected if work.rows is None else work.rows
+        tag = work.tag if work.rows is not None else f"{work.tag} {rows}"
+        said = self._done(work.known, tag, rows, found.began)
+        if work.shape is None:
+            return said
+        return work.shape.encoder.encode_values(cast("Sequence[Row]", done.returned)) + said
 
     def _left_behind(self, found: CommitFlight) -> Query | Execute:
         """The message that has failed; its portal tells the values."""
@@ -219,7 +306,7 @@ class ShortCommits:
 
     def _write(
         self, known: ShortStatement, values: tuple[Value, ...], shape: ResultShape | None
-    ) -> _Run | None:
+    ) -> _Alone | None:
         if self._transaction.read_only:
             return None
         if known.insert is not None:
@@ -229,7 +316,7 @@ class ShortCommits:
 
     def _insert(
         self, known: ShortStatement, insert: BlindInsert, values: tuple[Value, ...]
-    ) -> _Run | None:
+    ) -> _Alone | None:
         """Rows for a table without keys."""
         transaction, runtime = self._transaction, insert.runtime
         given = None if runtime.moves_sequences else runtime.at_hand(self._services, transaction)
@@ -238,16 +325,8 @@ class ShortCommits:
             return None
         names = dependent_names(transaction, self._variables, known.bound, writes=True)
         insertion = Insertion(insert.table, *found, insert.encoder, names)
-
-        async def run(began: float) -> bytes | None:
-            try:
-                await transaction.insert(insertion)
-            except (LockBlocks, RequestRefused) as refused:
-                self._left(refused)
-                return None
-            return self._done(known, insert.tag, len(insertion.rows), began)
-
-        return run
+        write = WriteAlone(transaction, insertion)
+        return _Alone(write, known, insert.tag, len(insertion.rows))
 
     def _change(
         self,
@@ -255,7 +334,7 @@ class ShortCommits:
         write: CompiledWrite,
         values: tuple[Value, ...],
         shape: ResultShape | None,
-    ) -> _Run | None:
+    ) -> _Alone | None:
         """Rows of a unique key."""
         transaction, runtime = self._transaction, write.runtime
         if write.only_locks or runtime.moves_sequences:
@@ -267,20 +346,7 @@ class ShortCommits:
         change = write.make((*values, *given.values), names)
         if change is None:
             return None
-
-        async def run(began: float) -> bytes | None:
-            try:
-                answer = await transaction.change_by_key(change)
-            except (LockBlocks, RequestRefused) as refused:
-                self._left(refused)
-                return None
-            tag = f"{known.bound.tag} {answer.affected}"
-            done = self._done(known, tag, answer.affected, began)
-            if shape is None:
-                return done
-            return shape.encoder.encode_values(cast("Sequence[Row]", answer.returned)) + done
-
-        return run
+        return _Alone(WriteAlone(transaction, change), known, known.bound.tag, shape=shape)
 
     def _left(self, refused: LockBlocks | RequestRefused) -> None:
         """If nothing has happened, the general way may do better (W1); raises everything else, and
@@ -301,7 +367,7 @@ class ShortCommits:
 
     # --- the end of a block ----------------------------------------------------------------------
 
-    def _end_of_block(self, statement: Statement) -> _Run | None:
+    def _end_of_block(self, statement: Statement) -> _End | None:
         """COMMIT or ROLLBACK, if that is all there is to do."""
         found = _END.fullmatch(statement.text)
         transaction = self._transaction
@@ -311,7 +377,7 @@ class ShortCommits:
             return None
         commits = found[1][0] in "cCeE"
 
-        async def run(began: float) -> bytes | None:
+        async def end(began: float) -> bytes:
             if commits:
                 committed = await transaction.commit()
                 assert committed, "no flight of a block that has failed is answered here"
@@ -327,4 +393,4 @@ class ShortCommits:
                 counted.add(began, perf_counter(), 0)
             return bytes(encode_backend(CommandComplete(tag)))
 
-        return run
+        return end

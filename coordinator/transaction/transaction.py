@@ -39,10 +39,16 @@ from coordinator.core.locking.modes import (
 )
 from coordinator.core.messages.identities import ConnectionId, Isolation, TransactionId
 from coordinator.core.messages.locks import RowsToLock
-from coordinator.core.messages.replies import LockAnswered, Snapshot
+from coordinator.core.messages.replies import Committed, LockAnswered, ReplyValue, Snapshot
 from coordinator.core.messages.requests import Insertion
-from coordinator.core.short_writes.by_key import WriteAnswer, WriteByKey
-from coordinator.driver.coordination import Coordination, LockBlocks, RequestRefused
+from coordinator.core.short_writes.by_key import WriteByKey
+from coordinator.driver.coordination import (
+    Coordination,
+    LockBlocks,
+    RequestRefused,
+    reply_in_kind,
+)
+from coordinator.driver.open_requests import OnReply
 from coordinator.driver.sequences import SessionSequences
 from coordinator.pgwire.messages import TransactionStatus
 from coordinator.session_errors import read_only_transaction
@@ -559,29 +565,23 @@ class SessionTransaction:
 
     # --- the end --------------------------------------------------------------------------------
 
-    async def insert(self, insertion: Insertion) -> None:
-        """Run this insert as the whole transaction and commit it. Raises RequestRefused."""
+    def begin_write(self, write: Insertion | WriteByKey, on_reply: OnReply) -> None:
+        """Ask for a write that is the whole transaction, and for its commit; then `end_write`."""
         assert not self.is_open, "X1: nothing has begun that would have to end"
         self.committing, self.interrupted = True, None
         try:
-            self.last_write = await self._coordination.insert(self._owner, insertion)
-        finally:
+            self._coordination.begin_write(self._owner, write, on_reply)
+        except BaseException:
             self.committing = False
-        self._end(committed=True, has_run=True)
+            raise
 
-    async def change_by_key(self, change: WriteByKey) -> WriteAnswer:
-        """Run this short write as the whole transaction and commit it: what it has changed. Raises
-        RequestRefused, and LockBlocks.
-        """
-        assert not self.is_open, "X1: nothing has begun that would have to end"
-        self.committing, self.interrupted = True, None
-        try:
-            done = await self._coordination.change_by_key(self._owner, change)
-        finally:
-            self.committing = False
+    def end_write(self, reply: ReplyValue | None) -> Committed:
+        """What has become of it. Raises RequestRefused, and LockBlocks."""
+        self.committing = False
+        done = reply_in_kind(reply, Committed, SYSTEM_TIMELINE.name)
         self.last_write = done.ts
         self._end(committed=True, has_run=True)
-        return WriteAnswer(done.affected, done.returned)
+        return done
 
     async def commit(self, *, single: bool = False) -> bool:
         """Commit. False: it had failed and was rolled back instead. Raises RequestRefused.

@@ -3,7 +3,8 @@
     stream ─▶ assembler ─▶ whole transactions ─▶ check of the publication ─▶ SourceBatch
 
 INVARIANTS
-  F2  a batch is whole transactions of upstream, in its order.
+  F2  a batch is whole transactions of upstream, in its order, or a part of one that is told to be
+      one: it has come from upstream because that has committed it.
   S3  a batch is given only after a check of the publication that began when its last commit had
       come; so is a position without changes.
   I1  a position without changes is one up to which upstream has sent everything, told while no
@@ -48,9 +49,10 @@ from ingest.postgres.slots import (
 )
 from ingest.postgres.snapshot import PIECE_SECONDS, begin_snapshot, copy_table
 from ingest.postgres.transaction_assembler import (
-    TRANSACTION_SIZE_MAX,
+    RECORD_SIZE_MAX,
     TransactionAssembler,
     UpstreamTransaction,
+    batch_of,
 )
 from ingest.postgres.upstream_tables import (
     PublishedTable,
@@ -66,7 +68,6 @@ from ingest.reader import (
     SourceBatch,
     SourceProgress,
     Upstream,
-    UpstreamChange,
     UpstreamIdentity,
     UpstreamTable,
 )
@@ -77,6 +78,10 @@ _IDLE_SECONDS: Final = 1.0
 """So often an idle publication moves its slot; at once if upstream's commits may wait for us."""
 _WATCH_SECONDS: Final = 10.0
 _FLUSH_SINCE: Final = 170_000
+PART_SIZE: Final = 4 << 20
+"""Bytes of a transaction that are taken before its end; their changes take ten times as much.
+Smaller: more look-ups of old rows.
+"""
 
 
 class PostgresReader:
@@ -89,7 +94,8 @@ class PostgresReader:
         publication: str,
         slot: str,
         name: str,
-        transaction_size_max: int = TRANSACTION_SIZE_MAX,
+        part_size: int | None = None,
+        record_max: int = RECORD_SIZE_MAX,
         slot_seconds: float = SLOT_SECONDS,
         temporary: bool = False,
         stash: str = "",
@@ -104,7 +110,8 @@ class PostgresReader:
         self._prefix, self._epoch = slot, epoch
         self._slot = slot_of(slot, epoch)
         self._name = name
-        self._transaction_size_max = transaction_size_max
+        self._part_size = PART_SIZE if part_size is None else part_size
+        self._record_max = record_max
         self._slot_seconds = slot_seconds
         self._temporary = temporary
         self._stash, self._system = stash, ""
@@ -239,7 +246,7 @@ class PostgresReader:
             after=after,
             later={name: place["lsn"] for name, place in progress.later.items()},
             skip=progress.skip,
-            size_max=self._transaction_size_max,
+            record_max=self._record_max,
         )
         return {
             "system": system.system,
@@ -293,6 +300,11 @@ class PostgresReader:
             raise self._failure
         try:
             await self._gather(limits)
+            if not self._ready and (self._has_part() or self._assembler.is_parted):
+                # It moves nothing, so the publication is looked at with the end.
+                return batch_of(
+                    [self._assembler.take_part()], self._given, self._newest, ends=False
+                )
             taken = self._take(limits.size)
             upto = taken[-1].end_lsn if taken else self._given
             if not self._ready and self._failure is None:
@@ -303,7 +315,7 @@ class PostgresReader:
             self._ready = []
             raise
         self._given = upto
-        return _batch(taken, upto, self._newest)
+        return batch_of(taken, upto, self._newest)
 
     async def _gather(self, limits: ReadLimits) -> None:
         """Until something can be given, or the time is over. What has come is a batch: no waiting
@@ -311,7 +323,7 @@ class PostgresReader:
         """
         loop = asyncio.get_running_loop()
         deadline = loop.time() + limits.wait_ms / 1000
-        while self._failure is None and self._size() < limits.size:
+        while self._failure is None and self._size() < limits.size and not self._has_part():
             if await self._take_piece(loop):
                 await asyncio.sleep(0)
                 continue
@@ -320,6 +332,9 @@ class PostgresReader:
             if self._ready or idle_left <= 0 or now >= deadline:
                 break
             await self._streaming().wait(min(deadline - now, idle_left))
+
+    def _has_part(self) -> bool:
+        return self._assembler.open_size >= self._part_size
 
     def _streaming(self) -> ReplicationStream:
         if self._stream is None:
@@ -331,7 +346,7 @@ class PostgresReader:
 
     def _idle_left(self, now: float) -> float:
         """How long a position without changes waits before it is given."""
-        if self._idle <= self._given:
+        if self._idle <= self._given or self._assembler.is_parted:
             return float("inf")
         if self._idle_due or self._synchronous:
             return 0
@@ -342,7 +357,7 @@ class PostgresReader:
         stream = self._streaming()
         began = loop.time()
         try:
-            while loop.time() - began < PIECE_SECONDS:
+            while loop.time() - began < PIECE_SECONDS and not self._has_part():
                 event = stream.next_event()
                 if event is None:
                     return False
@@ -479,13 +494,3 @@ def _names(tables: Mapping[int, UpstreamTable]) -> dict[int, str]:
 
 def _keyed(tables: Mapping[int, UpstreamTable]) -> set[int]:
     return {oid for oid, table in tables.items() if table.key}
-
-
-def _batch(taken: Sequence[UpstreamTransaction], upto: int, newest: int) -> SourceBatch:
-    changes: dict[str, list[UpstreamChange]] = {}
-    for one in taken:
-        for name, rows in one.changes.items():
-            changes.setdefault(name, []).extend(rows)
-    errors = [bad for one in taken for bad in one.errors]
-    size = sum(one.size for one in taken)
-    return SourceBatch({"lsn": upto}, changes, errors, size, {"lsn": newest} if newest else {})

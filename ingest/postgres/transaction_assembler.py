@@ -1,12 +1,13 @@
 """Put messages together to whole transactions of upstream; pure.
 
     Begin · Relation · Insert · .. · Commit ─▶ UpstreamTransaction(end_lsn, changes, errors)
+                                └ large: taken in parts before its Commit has come
 
 INVARIANTS
-  F2  a transaction comes whole, with its Commit, or not at all.
+  F2  a transaction ends with its Commit; what is taken before is told to be a part of it.
   F6  transactions up to the position that the source began at are left out, and of a table that was
       copied later those that its copy has.
-  F9  a transaction larger than `size_max` is refused before memory is.
+  F9  a record larger than `record_max` is refused. Of a transaction, memory has what was not taken.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,12 +35,13 @@ from ingest.reader import (
     ChangeKind,
     ReaderFailure,
     RecordPlace,
+    SourceBatch,
     UpstreamChange,
     UpstreamTable,
 )
 
-TRANSACTION_SIZE_MAX: Final = 32 << 20
-"""Bytes of messages; their changes take five to ten times as much memory. Less refuses sooner."""
+RECORD_SIZE_MAX: Final = 32 << 20
+"""Bytes of a message; its values take several times as much memory. Less refuses more rows."""
 
 
 @dataclass(slots=True)
@@ -59,6 +61,7 @@ class _Open:
     final_lsn: int
     taken: UpstreamTransaction = field(default_factory=UpstreamTransaction)
     records: int = 0
+    parted: bool = False
 
 
 class TransactionAssembler:
@@ -72,14 +75,14 @@ class TransactionAssembler:
         after: int,
         later: Mapping[str, int] | None = None,
         skip: Sequence[RecordPlace] = (),
-        size_max: int = TRANSACTION_SIZE_MAX,
+        record_max: int = RECORD_SIZE_MAX,
     ) -> None:
         self._tables = tables
         self.types = types
         self._after = after
         self._later = later or {}
         self._skip = skip
-        self._size_max = size_max
+        self._record_max = record_max
         self._decoders: dict[int, TableDecoder] = {}
         self._shapes: dict[int, RelationMessage] = {}
         self._open: _Open | None = None
@@ -88,6 +91,23 @@ class TransactionAssembler:
     def is_open(self) -> bool:
         """Whether a transaction has begun and not ended."""
         return self._open is not None
+
+    @property
+    def open_size(self) -> int:
+        """Bytes of the transaction that has begun, as far as they were not taken."""
+        return 0 if self._open is None else self._open.taken.size
+
+    def take_part(self) -> UpstreamTransaction:
+        """What there is of the transaction that has begun (F2); its end is not known."""
+        assert self._open is not None, "F2: a part is of a transaction"
+        taken, self._open.taken = self._open.taken, UpstreamTransaction()
+        self._open.parted = True
+        return taken
+
+    @property
+    def is_parted(self) -> bool:
+        """Whether parts of the transaction that has begun were taken."""
+        return self._open is not None and self._open.parted
 
     def needs_types(self, message: RelationMessage) -> bool:
         """Whether a table of ours has a type that was made after `types` were asked."""
@@ -135,8 +155,8 @@ class TransactionAssembler:
             return
         taken = self._open.taken
         taken.size += size
-        if taken.size > self._size_max:
-            raise self._too_large()
+        if size > self._record_max:
+            raise self._too_large(table)
         place: RecordPlace = {"lsn": format_lsn(self._open.final_lsn), "row": self._open.records}
         decoder = self._decoder(message.relation, table)
         changes, bad = decoder.changes(message, place, skip=place in self._skip)
@@ -163,16 +183,27 @@ class TransactionAssembler:
                 # What was there before it has gone, with its memory; errors stay, as they happened.
                 changes[:] = [UpstreamChange(ChangeKind.TRUNCATE)]
 
-    def _too_large(self) -> ReaderFailure:
-        assert self._open is not None, "F2: rows are of a transaction"
-        where = format_lsn(self._open.final_lsn)
+    def _too_large(self, table: UpstreamTable) -> ReaderFailure:
         return ReaderFailure(
             "54000",
-            f"upstream transaction {where} has more than {self._size_max} bytes",
-            hint="ALTER SOURCE .. RESNAPSHOT takes in its rows, or raise the limit.",
+            f"a row of {table.reference} has more than {self._record_max} bytes",
+            hint="Leave the table out, or make it again without the column (exclude_columns).",
             broken=True,
-            place={"lsn": where},
         )
+
+
+def batch_of(
+    taken: Sequence[UpstreamTransaction], upto: int, newest: int, *, ends: bool = True
+) -> SourceBatch:
+    """These transactions as one batch. `ends`: not a part of one."""
+    changes: dict[str, list[UpstreamChange]] = {}
+    for one in taken:
+        for name, rows in one.changes.items():
+            changes.setdefault(name, []).extend(rows)
+    errors = [bad for one in taken for bad in one.errors]
+    size = sum(one.size for one in taken)
+    there = {"lsn": newest} if newest else {}
+    return SourceBatch({"lsn": upto}, changes, errors, ends=ends, size=size, newest=there)
 
 
 _USER_OID: Final = 16_384

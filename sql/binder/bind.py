@@ -61,7 +61,7 @@ from sql.parser.meridian_nodes import (
 from sql.parser.parse import Statement
 from sql.parser.statement_names import statement_name
 from sql.parser.syntax import Node, is_a, node_position, use_constant_offsets, with_clause
-from sql.plan.traverse import prune_columns
+from sql.plan.pruning import prune_columns
 from sql.statements.bound import (
     AlterTable,
     BoundQuery,

@@ -101,7 +101,7 @@ MATERIALIZED_VIEWS: Final = _relation(
     computed_ts=INT8, computed_at=TIMESTAMPTZ, inputs=TEXT,
     tried=INT8, attached=INT8, last_error=TEXT,
     strategy=TEXT, reason=TEXT, maintained=INT8, given_up=INT8, last_ms=INT8,
-    given_up_because=TEXT, by_changes=INT8, delta_rows=INT8,
+    given_up_because=TEXT, by_changes=INT8, delta_rows=INT8, behind_since=INT8,
 )  # fmt: skip
 
 CONNECTIONS: Final = _relation(

@@ -26,6 +26,7 @@ from dataclasses import replace
 
 from sql.emit.select import scope_over
 from sql.emit.state import Scope, Select, Statement
+from sql.plan.constant_items import ConstantRows
 from sql.plan.nodes import (
     ColumnId,
     ColumnRef,
@@ -85,7 +86,8 @@ def _made(plan: Plan, below: AbstractSet[ColumnId]) -> Iterator[ColumnId]:
                 if any(part.id in below for part in parts):
                     yield column.id
         case Values():
-            for column, *exprs in zip(plan.columns, *plan.rows, strict=True):
+            rows = () if isinstance(plan.rows, ConstantRows) else plan.rows
+            for column, *exprs in zip(plan.columns, *rows, strict=True):
                 if any(map(has_subquery, exprs)):
                     yield column.id
         case _:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final, assert_never
 
 from sql.functions.table import FunctionKind
+from sql.plan.constant_rows import rows_as_conditions
 from sql.plan.nodes import (
     Aggregate,
     AnyAll,
@@ -25,6 +26,7 @@ from sql.plan.nodes import (
     Frame,
     GroupBy,
     InList,
+    InRows,
     IsTest,
     Join,
     JoinKind,
@@ -339,6 +341,8 @@ class _Names:
             case Extreme():
                 word = "GREATEST" if expr.greatest else "LEAST"
                 return f"{word}({', '.join(map(self.expr, expr.args))})"
+            case InRows():
+                return self.expr(rows_as_conditions(expr))
             case Case() | InList() | AnyAll() | Subquery():
                 return self._compound(expr)
             case _:

@@ -74,13 +74,13 @@ from sql.plan.nodes import (
     output_columns,
 )
 from sql.plan.projections import append_columns, column_reference, column_references
+from sql.plan.pruning import prune_columns
 from sql.plan.renumbering import defined_columns
 from sql.plan.system_columns import relations_with_versions
 from sql.plan.traverse import (
     inputs,
     is_volatile_plan,
     plan_expressions,
-    prune_columns,
     scans,
     subqueries,
     substitute_columns,

@@ -1,7 +1,10 @@
 """Combine and split conditions, and find those under which PostgreSQL evaluates an operand."""
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import overload
 
+from sql.plan.constant_rows import ConstantWhens
 from sql.plan.nodes import (
     BoolOp,
     Call,
@@ -52,9 +55,10 @@ def filter_plan(plan: Plan, conditions: Sequence[Expr]) -> Plan:
     return Filter(plan, conjunction(conditions)) if conditions else plan
 
 
-def guarded_operands(expr: Expr) -> Sequence[tuple[Expr, tuple[Expr, ...]]]:
+def guarded_operands(expr: Expr) -> Sequence[tuple[Expr, Sequence[Expr]]]:
     """The operands of a CASE, COALESCE, AND or OR in order, each with the conditions that all hold
-    when PostgreSQL evaluates it. Empty for other expressions.
+    when PostgreSQL evaluates it. Empty for other expressions. The operands are those that
+    `rewrite_children` asks for; of a long one the conditions share their memory.
     """
     match expr:
         case Case():
@@ -68,17 +72,38 @@ def guarded_operands(expr: Expr) -> Sequence[tuple[Expr, tuple[Expr, ...]]]:
             return ()
 
 
-def _branches(expr: Case) -> Iterator[tuple[Expr, tuple[Expr, ...]]]:
-    before: tuple[Expr, ...] = ()
-    for when, then in expr.whens:
-        yield when, before
-        yield then, (*before, when)
-        before = (*before, IsTest(Test.IS_NOT_TRUE, when, BOOL))
-    yield expr.otherwise, before
+def _branches(expr: Case) -> Iterator[tuple[Expr, Sequence[Expr]]]:
+    tests = [IsTest(Test.IS_NOT_TRUE, when, BOOL) for when, _ in expr.whens]
+    asked = expr.whens[:1] if isinstance(expr.whens, ConstantWhens) else expr.whens
+    for at, (when, then) in enumerate(asked):
+        yield when, _FirstOf(tests, at)
+        yield then, _FirstOf(tests, at, when)
+    yield expr.otherwise, _FirstOf(tests, len(tests))
 
 
-def _operands(args: Sequence[Expr], test: Test) -> Iterator[tuple[Expr, tuple[Expr, ...]]]:
-    before: tuple[Expr, ...] = ()
-    for arg in args:
-        yield arg, before
-        before = (*before, IsTest(test, arg, BOOL))
+def _operands(args: Sequence[Expr], test: Test) -> Iterator[tuple[Expr, Sequence[Expr]]]:
+    tests = [IsTest(test, arg, BOOL) for arg in args]
+    for at, arg in enumerate(args):
+        yield arg, _FirstOf(tests, at)
+
+
+class _FirstOf(Sequence[Expr]):
+    """The first of some conditions, and one more: copied for each operand, they took the square."""
+
+    def __init__(self, conditions: Sequence[Expr], count: int, more: Expr | None = None) -> None:
+        self._conditions, self._count, self._more = conditions, count, more
+
+    def __len__(self) -> int:
+        return self._count + (self._more is not None)
+
+    @overload
+    def __getitem__(self, at: int) -> Expr: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[Expr]: ...
+    def __getitem__(self, at: int | slice) -> Expr | Sequence[Expr]:
+        return tuple(self)[at]
+
+    def __iter__(self) -> Iterator[Expr]:
+        yield from islice(self._conditions, self._count)
+        if self._more is not None:
+            yield self._more

@@ -13,6 +13,7 @@ INVARIANTS
   P4  plans are values: hashable, comparable, fit for keys of caches. Parameters stay parameters.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
@@ -140,9 +141,11 @@ class Distinct:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Searched CASE (`CASE x WHEN ..` is bound as `x = ..`). All results have one type."""
+    """Searched CASE (`CASE x WHEN ..` is bound as `x = ..`). All results have one type. `whens`: a
+    tuple, or `ConstantWhens`.
+    """
 
-    whens: tuple[tuple["Expr", "Expr"], ...]
+    whens: Sequence[tuple["Expr", "Expr"]]
     otherwise: "Expr"
     type: SqlType
 
@@ -166,10 +169,26 @@ class Extreme:
 
 @dataclass(frozen=True, slots=True)
 class InList:
-    """`arg [NOT] IN (items)`; all have one type, comparable by plain equality."""
+    """`arg [NOT] IN (items)`; all have one type, comparable by plain equality. `items`: a tuple, or
+    `ConstantItems`.
+    """
 
     arg: "Expr"
-    items: tuple["Expr", ...]
+    items: "Sequence[Expr]"
+    negated: bool
+    type: SqlType
+
+
+@dataclass(frozen=True, slots=True)
+class InRows:
+    """`(args) [NOT] IN` rows of constants, or a long `(a = 1 AND b = 2) OR ..`, negated `(a <> 1 OR
+    b <> 2) AND ..`. `columns`: the rows' columns, as `ConstantItems`. `functions`: the operators
+    that compare them; none of them can fail (`constant_rows.py`).
+    """
+
+    functions: tuple[Function, ...]
+    args: tuple["Expr", ...]
+    columns: "tuple[Sequence[Expr], ...]"
     negated: bool
     type: SqlType
 
@@ -296,7 +315,7 @@ class WindowCall:
 
 Expr: TypeAlias = (
     Const | Param | ColumnRef | Call | Logical | IsTest | Distinct | Case | Coalesce | Extreme
-    | InList | AnyAll | Subquery
+    | InList | InRows | AnyAll | Subquery
 )  # fmt: skip
 
 
@@ -340,10 +359,12 @@ class Scan:
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """Literal rows. One row of no columns is the input of a SELECT without FROM."""
+    """Literal rows. One row of no columns is the input of a SELECT without FROM. `rows`: a tuple,
+    or `ConstantRows`.
+    """
 
     columns: tuple[PlanColumn, ...]
-    rows: tuple[tuple[Expr, ...], ...]
+    rows: Sequence[tuple[Expr, ...]]
 
 
 @dataclass(frozen=True, slots=True)

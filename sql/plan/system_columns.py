@@ -23,6 +23,7 @@ from sql.plan.nodes import (
     Expr,
     Filter,
     InList,
+    InRows,
     Join,
     Limit,
     Logical,
@@ -149,6 +150,8 @@ def _is_compared(condition: Expr, named: set[ColumnId]) -> bool:
             return _is_column_and_value(condition.args[0], condition.args[1], named)
         case InList(negated=False):
             return _is_column(condition.arg, named) and not _names(condition.items, named)
+        case InRows(negated=False):
+            return all(_is_column(arg, named) or not _names([arg], named) for arg in condition.args)
         case _:
             return False
 

@@ -11,13 +11,15 @@ A question about a whole tree iterates over it; a pass that rewrites one calls i
 Columns are no nodes: `renumbering.py` reads and rebuilds any value that has some.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import accumulate
 from operator import attrgetter
 from typing import Final, TypeAlias, assert_never, get_args
 
 from sql.functions.table import Function
+from sql.plan.constant_items import ConstantItems, ConstantRows
+from sql.plan.constant_rows import ConstantWhens, size_of_node
 from sql.plan.nodes import (
     Aggregate,
     AnyAll,
@@ -39,6 +41,7 @@ from sql.plan.nodes import (
     FrameBound,
     GroupBy,
     InList,
+    InRows,
     IsTest,
     Join,
     Limit,
@@ -58,14 +61,24 @@ from sql.plan.nodes import (
     Window,
     WindowCall,
     With,
-    output_columns,
 )
 
 Rewrite: TypeAlias = Callable[[Expr], Expr]
 
 
 def _case_parts(expr: Case) -> tuple[Expr, ...]:
+    if isinstance(expr.whens, ConstantWhens):
+        return (*expr.whens[0], expr.otherwise)
     return (*(part for when in expr.whens for part in when), expr.otherwise)
+
+
+def _list_parts(expr: InList) -> tuple[Expr, ...]:
+    items = expr.items
+    return (expr.arg, items.first) if isinstance(items, ConstantItems) else (expr.arg, *items)
+
+
+def _row_parts(expr: InRows) -> tuple[Expr, ...]:
+    return (*expr.args, *[column[0] for column in expr.columns])
 
 
 _NONE: Final = frozenset({Const, Param, ColumnRef})
@@ -76,14 +89,17 @@ _CHILDREN: Final[dict[type, Callable[..., tuple[Expr, ...]]]] = {
     IsTest: lambda expr: (expr.arg,),
     Distinct: attrgetter("left", "right"),
     Case: _case_parts,
-    InList: lambda expr: (expr.arg, *expr.items),
+    InList: _list_parts,
+    InRows: _row_parts,
 }
 """A table and no match: most of the time of planning is spent here."""
 assert _CHILDREN.keys() == set(get_args(Expr)), "every expression has its parts"
 
 
 def child_expressions(expr: Expr) -> tuple[Expr, ...]:
-    """The direct parts of an expression; of a subquery only its arguments."""
+    """The direct parts of an expression; of a subquery only its arguments. Of a long list of
+    constants the first one (M1 of `constant_items.py`).
+    """
     return _CHILDREN[type(expr)](expr)
 
 
@@ -111,13 +127,35 @@ def rewrite_children(expr: Expr, rewrite: Rewrite) -> Expr:
         case Distinct():
             return replace(expr, left=rewrite(expr.left), right=rewrite(expr.right))
         case Case():
-            whens = tuple([(rewrite(when), rewrite(then)) for when, then in expr.whens])
-            return replace(expr, whens=whens, otherwise=rewrite(expr.otherwise))
+            return _rewritten_case(expr, rewrite)
         case InList():
-            items = tuple([rewrite(item) for item in expr.items])
-            return replace(expr, arg=rewrite(expr.arg), items=items)
+            return _rewritten_list(expr, rewrite)
+        case InRows():
+            args = _rewritten_parts(expr.args, rewrite)
+            firsts = tuple([column[0] for column in expr.columns])
+            if _rewritten_parts(firsts, rewrite) != firsts:
+                columns = [_rewritten_parts(tuple(column), rewrite) for column in expr.columns]
+                return replace(expr, args=args, columns=tuple(columns))
+            return expr if args is expr.args else replace(expr, args=args)
         case _:
             assert_never(expr)
+
+
+def _rewritten_case(expr: Case, rewrite: Rewrite) -> Expr:
+    whens = expr.whens
+    packed: Sequence[tuple[Expr, Expr]] | None
+    packed = whens.rewritten(rewrite) if isinstance(whens, ConstantWhens) else None
+    if packed is None:
+        packed = tuple([(rewrite(when), rewrite(then)) for when, then in whens])
+    return replace(expr, whens=packed, otherwise=rewrite(expr.otherwise))
+
+
+def _rewritten_list(expr: InList, rewrite: Rewrite) -> Expr:
+    items, arg = expr.items, rewrite(expr.arg)
+    if isinstance(items, ConstantItems) and rewrite(items.first) is items.first:
+        return expr if arg is expr.arg else replace(expr, arg=arg)
+    made = _rewritten_parts(tuple(items), rewrite)
+    return expr if arg is expr.arg and made is items else replace(expr, arg=arg, items=made)
 
 
 def _rewritten_parts(parts: tuple[Expr, ...], rewrite: Rewrite) -> tuple[Expr, ...]:
@@ -135,13 +173,17 @@ def substitute_columns(expr: Expr, by: Mapping[ColumnId, Expr]) -> Expr:
 
 
 def plan_expressions(plan: Plan) -> tuple[Expr, ...]:
-    """The expressions of one node, not of its inputs."""
+    """The expressions of one node, not of its inputs. Of many rows of constants the first one (M1
+    of `constant_items.py`).
+    """
     match plan:
         case Scan() | DistinctRows() | SetOp() | With() | CteScan() | Recursive():
             return ()
         case SetScan():
             return tuple([arg for call in plan.calls for arg in call.args])
         case Values():
+            if isinstance(plan.rows, ConstantRows):
+                return plan.rows.first
             return tuple([expr for row in plan.rows for expr in row])
         case Project():
             return plan.exprs
@@ -234,6 +276,10 @@ def rewrite_node(plan: Plan, rewrite: Rewrite) -> Plan:
                 plan, calls=tuple([rewrite_set_call(call, rewrite) for call in plan.calls])
             )
         case Values():
+            if isinstance(plan.rows, ConstantRows):
+                first = plan.rows.first
+                if _rewritten_parts(first, rewrite) is first:
+                    return plan
             return replace(plan, rows=tuple([tuple(map(rewrite, row)) for row in plan.rows]))
         case Join():
             if plan.condition is None:
@@ -375,7 +421,11 @@ def plan_nodes(plan: Plan) -> Iterator[Plan]:
 
 def has_more_parts(expr: Expr, limit: int) -> bool:
     """Whether an expression has more parts than that, at every depth but within subqueries."""
-    return next(islice(expression_nodes(expr), limit, None), None) is not None
+    return _are_more(expression_nodes(expr), limit)
+
+
+def _are_more(nodes: Iterable[Plan | Expr], limit: int) -> bool:
+    return any(count > limit for count in accumulate(map(size_of_node, nodes)))
 
 
 def subqueries(expr: Expr) -> Iterator[Subquery]:
@@ -414,6 +464,8 @@ def functions(root: Plan | Expr) -> Iterator[Function]:
         match node:
             case Call() | AnyAll():
                 yield node.function
+            case InRows():
+                yield from node.functions
             case GroupBy():
                 yield from (call.function for call in node.aggregates)
             case Window() | SetScan():
@@ -424,7 +476,7 @@ def functions(root: Plan | Expr) -> Iterator[Function]:
 
 def has_more_nodes(root: Plan | Expr, limit: int) -> bool:
     """Whether it has more plans and expressions than that."""
-    return next(islice(walk(root), limit, None), None) is not None
+    return _are_more(walk(root), limit)
 
 
 def is_volatile_expression(expr: Expr) -> bool:
@@ -444,33 +496,3 @@ def is_volatile_plan(plan: Plan) -> bool:
 
 def _is_volatile_call(node: Plan | Expr) -> bool:
     return isinstance(node, Call) and node.function.volatility == "volatile"
-
-
-# --- pruning -----------------------------------------------------------------------------------
-
-
-def prune_columns(plan: Plan) -> Plan:
-    """The plan with scans that read only columns that are used."""
-    used = set(used_column_ids(plan))
-    used.update(column.id for column in output_columns(plan))
-    return _without(plan, used)
-
-
-def used_column_ids(plan: Plan) -> Iterator[ColumnId]:
-    """`plan_column_ids`, and columns that nodes take from their inputs by position."""
-    yield from plan_column_ids(plan)
-    for node in plan_nodes(plan):
-        if isinstance(node, SetOp | DistinctRows | Recursive | With):
-            # Of a With only the definition counts; its input's columns are known already.
-            for below in inputs(node)[: 1 if isinstance(node, With) else 2]:
-                yield from (column.id for column in output_columns(below))
-
-
-def _without(plan: Plan, used: set[ColumnId]) -> Plan:
-    if not isinstance(plan, Scan):
-        return rewrite_inputs(plan, lambda part: _without(part, used))
-    kept = [index for index, column in enumerate(plan.columns) if column.id in used]
-    if len(kept) == len(plan.columns):
-        return plan
-    columns = tuple([plan.columns[index] for index in kept])
-    return replace(plan, columns=columns, ordinals=tuple([plan.ordinals[i] for i in kept]))

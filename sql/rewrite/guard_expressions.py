@@ -48,8 +48,9 @@ def may_fail(expr: Expr, *, by_overflow: bool = True) -> bool:
     also an overflow of sums and products counts.
     """
     # A subquery's plan is computed by DuckDB for all rows in any case.
+    planned: dict[int, bool] = {}
     return any(
-        isinstance(node, Call) and call_may_fail(node, by_overflow=by_overflow)
+        isinstance(node, Call) and _call_may_fail(node, by_overflow, planned)
         for node in expression_nodes(expr)
     )
 
@@ -61,10 +62,14 @@ def is_harmless(part: Expr) -> bool:
 
 def call_may_fail(call: Call, *, by_overflow: bool = True) -> bool:
     """Whether the call itself may fail, once its arguments are computed."""
-    if _never_fails(call) or _is_planned(call):
-        return False
+    return _call_may_fail(call, by_overflow, {})
+
+
+def _call_may_fail(call: Call, by_overflow: bool, planned: dict[int, bool]) -> bool:
     is_operator = call.function.kind is FunctionKind.OPERATOR
-    return by_overflow or not is_operator or call.function.name not in _OVERFLOWING
+    if not by_overflow and is_operator and call.function.name in _OVERFLOWING:
+        return False
+    return not _never_fails(call) and not _is_planned(call, planned)
 
 
 def _never_fails(call: Call) -> bool:
@@ -84,13 +89,18 @@ def _never_fails(call: Call) -> bool:
             return False
 
 
-def _is_planned(expr: Expr) -> bool:
+def _is_planned(expr: Expr, known: dict[int, bool]) -> bool:
     """Whether it is made of constants alone and fails when the statement is planned, if it does
-    (K1 of `compute/constant_folding.py`).
+    (K1 of `compute/constant_folding.py`). `known`: of calls in it, as a chain asks for each link.
     """
-    if isinstance(expr, Call):
-        return bool(expr.args) and is_immutable(expr.function) and all(map(_is_planned, expr.args))
-    return isinstance(expr, Const)
+    if not isinstance(expr, Call):
+        return isinstance(expr, Const)
+    found = known.get(id(expr))
+    if found is None:
+        found = bool(expr.args) and is_immutable(expr.function)
+        found = found and all(_is_planned(arg, known) for arg in expr.args)
+        known[id(expr)] = found
+    return found
 
 
 def _is_like(expr: Call) -> bool:

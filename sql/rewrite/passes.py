@@ -22,6 +22,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
+from sql.plan.constant_rows import size_of_node
 from sql.plan.nodes import Const, Plan
 from sql.plan.traverse import walk
 from sql.rewrite.plan_facts import PlanFacts, facts_of
@@ -74,6 +75,8 @@ def _is_small(plan: Plan) -> bool:
     for number, node in enumerate(walk(plan)):
         if isinstance(node, Const) and isinstance(node.value, str | bytes):
             characters += len(node.value)
+        if size_of_node(node) > 1:
+            return False
         if number >= NODES_MAX or characters > CHARACTERS_MAX:
             return False
     return True

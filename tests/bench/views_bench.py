@@ -5,9 +5,12 @@ join       one row of a million changes, and a view joins it to 50,000: PostgreS
 tpch       until views of eight queries are exact again after 0.1 % of new orders: recomputed
 elsewhere  INSERTs into other tables while a view takes long: no view, and the query as such
 
+python -m tests.bench.views_bench --only groups,join
+
 PostgreSQL's triggers are for each statement, over its transition tables; its other way is REFRESH.
 """
 
+import argparse
 import contextlib
 import statistics
 import tempfile
@@ -20,6 +23,7 @@ from typing import Any, Final
 import psycopg
 
 from tests.bench.pgbench import run_script
+from tests.bench.report import format_report
 from tests.bench.sizes import Figures
 from tests.postgres.queries.statement_files import cases_of
 from tests.postgres.tpch.loading import load
@@ -33,6 +37,7 @@ JOINED: Final = 1_000_000
 NAMES: Final = 50_000
 CHANGES: Final = 100
 TPCH: Final = (1, 3, 4, 5, 6, 10, 12, 13)
+PARTS: Final = ("groups", "join", "elsewhere", "tpch")
 PATIENT: Final = ("--spark-master", "none", "--set", "view_budget_ms=600000")
 """What a view takes is measured, and not whether a budget is kept."""
 
@@ -68,30 +73,42 @@ _TRIGGERED_NAMED: Final = (
 )
 
 
-def measure_views(seconds: int, scale: float, *, spark: bool) -> tuple[Figures, Figures]:
+def measure_views(
+    seconds: int, scale: float, *, spark: bool, parts: Sequence[str] = PARTS
+) -> tuple[Figures, Figures]:
     """Of Meridian, and of who does it otherwise."""
     ours: dict[str, float] = {}
     theirs: dict[str, float] = {}
-    with _served() as dsn, postgres() as peer:
-        for measured in (_groups, _join):
-            mine, others = measured(dsn, peer, seconds)
-            ours |= mine
-            theirs |= others
-    with _served() as dsn:
-        mine, others = _elsewhere(dsn, seconds)
+    for part in parts:
+        print(f"    {part}", flush=True)
+        with contextlib.ExitStack() as stack:
+            options = PATIENT[2:] if spark and part == "tpch" else PATIENT
+            place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-")))
+            dsn = stack.enter_context(meridian(place, options)).dsn
+            match part:
+                case "groups" | "join":
+                    measured = _groups if part == "groups" else _join
+                    mine, others = measured(dsn, stack.enter_context(postgres()), seconds)
+                case "elsewhere":
+                    mine, others = _elsewhere(dsn, seconds)
+                case _:
+                    mine, others = _tpch(dsn, scale, ("local", "spark") if spark else ("local",))
         ours |= mine
         theirs |= others
-    options = PATIENT[2:] if spark else PATIENT
-    with tempfile.TemporaryDirectory(prefix="bench-") as place, meridian(Path(place), options) as s:
-        mine, others = _tpch(s.dsn, scale, ["local", "spark"] if spark else ["local"])
-    return ours | mine, theirs | others
+    return ours, theirs
 
 
-@contextlib.contextmanager
-def _served() -> Generator[str]:
-    place = tempfile.TemporaryDirectory(prefix="bench-")
-    with place as directory, meridian(Path(directory), PATIENT) as server:
-        yield server.dsn
+def main() -> None:
+    """Print the figures of some parts."""
+    parser = argparse.ArgumentParser(prog="tests.bench.views_bench", description=__doc__)
+    parser.add_argument("--only", default=",".join(PARTS))
+    parser.add_argument("--scale", type=float, default=1, help="of TPC-H")
+    parser.add_argument("--seconds", type=int, default=5, help="of each run of pgbench")
+    parser.add_argument("--spark", action="store_true", help="compute TPC-H's on Spark, too")
+    given = parser.parse_args()
+    parts = given.only.split(",")
+    figures = measure_views(given.seconds, given.scale, spark=given.spark, parts=parts)
+    print(format_report(*figures))
 
 
 def _execute(dsn: str, *statements: str) -> None:
@@ -258,3 +275,7 @@ def _refreshed(connection: psycopg.Connection[Any], scale: float, number: int) -
     for text in insertions(scale, number).statements:
         connection.execute(text.encode())
     return _seconds(lambda: connection.execute("COMMIT"))
+
+
+if __name__ == "__main__":
+    main()

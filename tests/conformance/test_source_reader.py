@@ -104,7 +104,7 @@ async def read_from(
     idle = 0
     while idle < 3:
         batch = await reader.read(limits)
-        idle = 0 if batch.changes else idle + 1
+        idle = 0 if batch.changes or not batch.ends else idle + 1
         for name, changes in batch.changes.items():
             rows += [(name, change.new) for change in changes if change.new is not None]
         positions.append(batch.upto)

@@ -6,6 +6,7 @@ A new kind of reader joins by a class here and a line in `test_conformance.py`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Protocol
 
 from ingest.postgres.fold import fold_changes
@@ -68,8 +69,11 @@ class ScriptedSubject:
 
 
 class PostgresSubject:
-    def __init__(self, database: UpstreamDatabase) -> None:
+    """`parted`: every change comes as a part of its transaction."""
+
+    def __init__(self, database: UpstreamDatabase, *, parted: bool = False) -> None:
         self.database = database
+        self._part_size = 1 if parted else None
         database.execute(
             "CREATE TABLE t (id int PRIMARY KEY, value text)",
             "CREATE PUBLICATION p FOR TABLE t",
@@ -91,7 +95,7 @@ class PostgresSubject:
         return dict(self.database.rows("SELECT id, value FROM t"))
 
     def reader(self) -> SourceReader:
-        return self.database.reader()
+        return self.database.reader(part_size=self._part_size)
 
     def acknowledged(self) -> int | None:
         return dict(self.database.slots()).get(self.database.slot)
@@ -108,6 +112,7 @@ class Follower:
         self.reader = reader
         self.rows: dict[int, str] = {}
         self.batches: list[SourceBatch] = []
+        self.parts = 0
         self.tables: list[UpstreamTable] = []
         self.progress = SourceProgress({}, {})
 
@@ -128,7 +133,7 @@ class Follower:
         self.progress = SourceProgress(progress.position, identity)
 
     async def read(self, limits: ReadLimits | None = None) -> SourceBatch:
-        batch = await self.reader.read(limits or ReadLimits(wait_ms=20))
+        batch = await self._read_whole(limits or ReadLimits(wait_ms=20))
         self.batches.append(batch)
         folded = fold_changes(batch.changes.get(REFERENCE, ()), [0])
         if folded.truncated:
@@ -138,6 +143,18 @@ class Follower:
         self.rows.update({key[0]: row.row[1] for key, row in folded.rows.items()})
         self.progress = SourceProgress(batch.upto, self.progress.identity)
         return batch
+
+    async def _read_whole(self, limits: ReadLimits) -> SourceBatch:
+        """With all parts of a transaction that has begun; they move nothing."""
+        changes: dict[str, list[UpstreamChange]] = {}
+        while True:
+            part = await self.reader.read(limits)
+            self.parts += not part.ends
+            for name, some in part.changes.items():
+                changes.setdefault(name, []).extend(some)
+            if part.ends:
+                return replace(part, changes=changes)
+            assert part.upto == self.progress.position, "a part moves the position"
 
     async def catch_up(self, limits: ReadLimits | None = None) -> None:
         """Read all that is committed upstream by now."""

@@ -18,11 +18,12 @@ from tests.ingest.upstream_database import run
 ONE = ReadLimits(size=1, wait_ms=20)
 
 
-@pytest.fixture(params=["scripted", "postgres"])
+@pytest.fixture(params=["scripted", "postgres", "parts"])
 def subject(request: pytest.FixtureRequest) -> Subject:
     if request.param == "scripted":
         return ScriptedSubject()
-    return PostgresSubject(request.getfixturevalue("database"))
+    database = request.getfixturevalue("database")
+    return PostgresSubject(database, parted=request.param == "parts")
 
 
 def fill(subject: Subject, transactions: int = 6) -> None:

@@ -57,7 +57,9 @@ def schema_of(table: Table) -> pa.Schema:
 
 
 class MemorySpooler:
-    """Rows on their way into a staged file of a memory store."""
+    """Rows on their way into a staged file of a memory store. Vacuum takes it for one by its name
+    (Y3 of `vacuum.py`).
+    """
 
     def __init__(
         self, store: MemoryObjectStore, shard: ShardId, schema: pa.Schema, name: str
@@ -133,7 +135,8 @@ async def running(
         return pq.read_table(io.BytesIO(kept.peek(f"{shard}/{file.name}")))
 
     def spool(shard: ShardId, schema: pa.Schema) -> MemorySpooler:
-        return MemorySpooler(kept, shard, schema, f"staged-{stash.epoch}-{next(names)}.parquet")
+        name = f"part-{stash.epoch:024x}-{next(names):05}.parquet"
+        return MemorySpooler(kept, shard, schema, name)
 
     index = KeyIndex(
         # A column that came later is not in the file.

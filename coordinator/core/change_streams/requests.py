@@ -14,7 +14,7 @@ from coordinator.core.change_streams.followed_views import behind_at
 from coordinator.core.change_streams.steps import SubscriptionRequest
 from coordinator.core.effects import Effect, Reply, StopSubscribers, WakeSubscribers
 from coordinator.core.fences import fenced_table_refusal
-from coordinator.core.messages.catalog_changes import CatalogChange
+from coordinator.core.messages.catalog_changes import AttachView, CatalogChange
 from coordinator.core.messages.replies import Refused, RefusedReason, Subscribed
 from coordinator.core.messages.requests import (
     BeginSubscription,
@@ -111,9 +111,14 @@ def _take(core: CoreState, message: TakeStep, now: Timestamp) -> Effect:
 
 
 def end_altered(core: CoreState, changes: Iterable[CatalogChange], ts: Timestamp) -> None:
-    """DDL is true from `ts` on: who follows what it has changed is told nothing from there (S3)."""
+    """DDL is true from `ts` on: who follows what it has changed is told nothing from there (S3). A
+    view that is attached is told again, also if nothing was written to it now (S10).
+    """
     changes = tuple(changes)
+    attached = {change.oid for change in changes if isinstance(change, AttachView)}
     for known in core.subscriptions:
+        if not known.views.isdisjoint(attached):
+            core.subscriptions.attached(known)
         if may_concern(changes, known.request):
             end = definition_end(known.request, core.catalog.current, ts)
             if end is not None:

@@ -182,6 +182,11 @@ class Subscriptions:
         known.stop_at(ts, end)
         self._ending[known.id] = known
 
+    def attached(self, known: Subscription) -> None:
+        """A view of one is exact again: there may be something to tell (S10)."""
+        if known.asleep:
+            self._concerned.append(known)
+
     def find(self, id_: SubscriptionId) -> Subscription | None:
         """One that is not over."""
         return self._known.get(id_)

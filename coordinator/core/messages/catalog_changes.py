@@ -1,6 +1,7 @@
 """What DDL changes in the catalog: the parts of a ChangeCatalog."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import TypeAlias
 
 from sql.catalog.acl import ObjectPrivileges
@@ -126,11 +127,31 @@ class AttachView:
     view: ExactView
 
 
+class LeftBecause(StrEnum):
+    """Why a commit has left a view behind."""
+
+    LATE = "too late"
+    """Its rows did not come within the budget."""
+    GIVEN_UP = "given up"
+    """The query has failed, or no engine could run it."""
+    BUSY = "busy"
+    """Late workers are busy still."""
+    MANY_ROWS = "many rows"
+    """Too many rows of inputs have changed, or rows were staged in files."""
+    CONFLICT = "conflict"
+    """A member lost its validation twice, or something has changed since its rows were computed."""
+    DEFINITION = "definition"
+    """What its query rests on is defined otherwise."""
+    NO_PROGRAM = "no program"
+    """Nobody knows how to follow it."""
+
+
 @dataclass(frozen=True, slots=True)
 class LeaveView:
-    """They are not any more."""
+    """They are not any more. `because`: for who counts; it is not recorded."""
 
     oid: int
+    because: LeftBecause | None = field(default=None, compare=False)
 
 
 CatalogChange: TypeAlias = (

@@ -88,7 +88,7 @@ def advance_copy(core: CoreState, source: RunningSource, now: Timestamp) -> list
     is_due = not aside.asked and now >= aside.retry_at
     if not is_due or (wanted.generation is None and source.state is not SourceState.RUNNING):
         return []
-    aside.asked = True
+    aside.asked, aside.staging = True, core.sources.next_staging()
     definition = source.definition
     if wanted.generation is None:
         assert source.record is not None, "who is joined has been read"
@@ -125,12 +125,13 @@ def _commit(
 ) -> list[Effect]:
     record = source.record
     assert record is not None, "F1: it was read before"
+    core.holds.release(source.holder)
     writes = dict(copied.writes)
     leaves: tuple[Leftover, ...] = ()
     if wanted.generation is None:
         after = joined(source, record, copied, wanted.tables)
     else:
-        writes |= _replacing(core, wanted.tables, writes)
+        writes |= _replacing(core, source, wanted.tables, writes)
         after = SourceRecord(
             copied.position,
             generation=wanted.generation,
@@ -143,7 +144,6 @@ def _commit(
     # It is committed once: its fate asks for the next one.
     source.aside.copied = None
     source.begin_attempt()
-    core.holds.release(source.holder)
     source.stage = BatchStage.COMMITTING
     core.groups.enqueue(
         PendingBatch(
@@ -199,10 +199,14 @@ def reached_later(record: SourceRecord) -> SourceRecord:
 
 
 def _replacing(
-    core: CoreState, tables: tuple[Table, ...], writes: Mapping[ShardId, WriteBatch]
+    core: CoreState,
+    source: RunningSource,
+    tables: tuple[Table, ...],
+    writes: Mapping[ShardId, WriteBatch],
 ) -> dict[ShardId, WriteBatch]:
     """The writes, with every row of the tables deleted."""
     ts = core.oracle.read_ts()
+    core.holds.acquire(source.holder, ts)
     found: dict[ShardId, WriteBatch] = {}
     for table in tables:
         state = core.shards[ShardId(table.shard)]

@@ -8,6 +8,7 @@ from coordinator.core.locking.lock_table import LockTable
 from coordinator.core.messages.identities import ConnectionId, RequestId, TransactionId
 from coordinator.core.messages.replies import Blocked
 from coordinator.core.sources.records import Leftover, SourceRecord
+from coordinator.core.transactions import StagedFiles
 from sql.catalog.catalog import Catalog, Table
 from sql.catalog.objects import SourceDefinition
 from sql.catalog.sources import source_by_oid, tables_of_source
@@ -60,6 +61,12 @@ class PendingBatch:
         """The oids of the tables that it writes rows to."""
         return [table.oid for table in self.fed if table.shard in self.writes]
 
+    def staged_files(self) -> StagedFiles:
+        """The files that it has staged."""
+        return tuple(
+            [(shard, file.name) for shard, batch in self.writes.items() for file in batch.staged]
+        )
+
     def truncated(self) -> frozenset[int]:
         """It relies on no row."""
         return frozenset()
@@ -92,5 +99,11 @@ def counted_rows(
     for table in fed:
         batch = writes.get(ShardId(table.shard))
         if batch is not None:
-            counts[table.oid] = counts.get(table.oid, 0) + batch.new_rows
+            counts[table.oid] = counts.get(table.oid, 0) + _brought(batch)
     return counts
+
+
+def _brought(batch: WriteBatch) -> int:
+    """Without rows of files that the batch itself has deleted again."""
+    gone = (batch.deletes.get(file.name) for file in batch.staged)
+    return batch.new_rows - sum(len(rows) for rows in gone if rows is not None)

@@ -79,6 +79,15 @@ class BatchPrepared(SourceCompletion):
 
 
 @dataclass(frozen=True, slots=True)
+class PartPrepared(SourceCompletion):
+    """Ends PrepareBatch of a batch that does not end. `errors`: the bad records so far, of this
+    batch and of those that it goes on behind.
+    """
+
+    errors: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class SourceFailed(SourceCompletion):
     """Ends what an attempt was asked for: it cannot go on. `broken`: not before a person has mended
     something; otherwise it is tried again.
@@ -122,6 +131,7 @@ SourceMessage: TypeAlias = (
     | TablesCopied
     | SourcePulled
     | BatchPrepared
+    | PartPrepared
     | SourceFailed
     | SourceAcknowledged
     | UpstreamReported

@@ -69,7 +69,9 @@ class PullSource:
 @dataclass(frozen=True, slots=True)
 class PrepareBatch:
     """Make rows of shards of the changes. `views`: of the tables whose rows change, with all that
-    is committed (F5); they are held until the end. Ends in BatchPrepared or SourceFailed.
+    is committed (F5); they are held until the commit. Of a batch that does not end (`SourceBatch`),
+    with views of all tables; the batches behind it go on there (`goes_on`), up to one that ends.
+    Ends in BatchPrepared, PartPrepared or SourceFailed.
     """
 
     source: SourceDefinition
@@ -78,6 +80,7 @@ class PrepareBatch:
     tables: tuple[Table, ...]
     views: Mapping[ShardId, ShardView]
     began: Timestamp
+    goes_on: bool = False
 
 
 @dataclass(frozen=True, slots=True)

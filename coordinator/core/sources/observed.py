@@ -2,12 +2,16 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Final
 
 from coordinator.core.sources.running import RunningSource
 from ingest.reader import Position
 from sql.catalog.catalog import Table
 from sql.catalog.objects import SourceDefinition
 from storage.types import Timestamp
+
+TRANSACTION: Final = "transaction"
+"""What a source waits for that has parts of an upstream transaction: its end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +54,7 @@ def _observed(source: RunningSource) -> ObservedSource:
         source.state.value,
         source.since,
         source.attempt,
-        source.waiting,
+        source.waiting or (TRANSACTION if source.has_parts else ""),
         source.code,
         source.reason,
         source.hint,

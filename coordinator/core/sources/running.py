@@ -7,7 +7,7 @@
 While it runs, one batch at a time is pulled, prepared and committed.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
@@ -56,6 +56,8 @@ class AsideState:
     attempt: int = 0
     asked: bool = False
     copied: AsideCopied | None = None
+    staging: int = 0
+    """As of `RunningSource`."""
     failures: int = 0
     retry_at: Timestamp = NEVER
     reason: str = ""
@@ -63,7 +65,7 @@ class AsideState:
     def begin_attempt(self) -> None:
         """Nothing that was asked for is waited for any more."""
         self.attempt += 1
-        self.asked, self.copied = False, None
+        self.asked, self.copied, self.staging = False, None, 0
 
     def fail(self, reason: str, now: Timestamp, longest_us: int) -> None:
         """It is tried again: later after each failure."""
@@ -101,6 +103,10 @@ class RunningSource:
     acknowledging: Position | None = None
     pulled_errors: int = 0
     """Bad records of the batch at hand, as it was pulled."""
+    has_parts: bool = False
+    """Parts of an upstream transaction are prepared, and it goes on."""
+    staging: int = 0
+    """Names what may stage files for a commit that has not come; 0: nothing."""
     counted: CountedErrors = field(default_factory=CountedErrors)
     aside: AsideState = field(default_factory=AsideState)
     identity: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -128,8 +134,12 @@ class RunningSource:
     def begin_attempt(self) -> None:
         """Nothing that was asked for is waited for any more."""
         self.attempt += 1
-        self.stage = BatchStage.NONE
+        self.end_batch()
         self.acknowledging = None
+
+    def end_batch(self) -> None:
+        """The batch at hand is committed, or nothing becomes of it."""
+        self.stage, self.has_parts, self.staging = BatchStage.NONE, False, 0
 
     def retry_after(self, now: Timestamp, longest_us: int) -> None:
         """Choose when it is tried again: later after each failure."""
@@ -172,12 +182,25 @@ class RunningSources:
         self.waits: dict[RequestId, RecencyWait] = {}
         self.runs = runs
         self.changed = runs
+        self._stagings = 0
 
     def __len__(self) -> int:
         return len(self._known)
 
     def __iter__(self) -> Iterator[RunningSource]:
         return iter(list(self._known.values()))
+
+    def next_staging(self) -> int:
+        """Something begins that may stage files; its name is greater than all before."""
+        self._stagings += 1
+        return self._stagings
+
+    def stagings(self) -> Collection[int]:
+        """What may have staged files that a commit is still to name."""
+        found = (
+            one for known in self._known.values() for one in (known.staging, known.aside.staging)
+        )
+        return [one for one in found if one]
 
     def get(self, oid: int) -> RunningSource | None:
         """The source with this oid, if it is known."""

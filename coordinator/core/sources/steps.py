@@ -32,6 +32,7 @@ from coordinator.core.sources.completions import (
     AsideFailed,
     AsideMessage,
     BatchPrepared,
+    PartPrepared,
     SourceAcknowledged,
     SourceFailed,
     SourceMessage,
@@ -55,6 +56,7 @@ from coordinator.core.sources.recency import answer_waits, await_upstreams, upst
 from coordinator.core.sources.records import NEVER, Leftover, SourceRecord, is_behind
 from coordinator.core.sources.running import BatchStage, RunningSource, SourceState
 from coordinator.core.state import CoreState
+from coordinator.core.transaction_buffers import removal
 from ingest.reader import ChangeKind, SourceBatch
 from sql.catalog.objects import ConnectionDefinition, SourceDefinition
 from sql.catalog.sources import connection_by_oid, sources_of, tables_of_source
@@ -232,13 +234,15 @@ def source_reported(core: CoreState, message: SourceMessage, now: Timestamp) -> 
         return []
     match message:
         case SourceStarted():
-            return _started(source, message, now)
+            return _started(core, source, message, now)
         case TablesCopied():
             return _copied(core, source, message, now)
         case SourcePulled():
             return _pulled(core, source, message, now)
         case BatchPrepared():
             return _prepared(core, source, message, now)
+        case PartPrepared():
+            return _part_prepared(core, source, message, now)
         case SourceFailed():
             return _failed(core, source, message, now)
         case SourceAcknowledged():
@@ -271,9 +275,12 @@ def _aside_ended(core: CoreState, message: AsideMessage, now: Timestamp) -> list
     return effects
 
 
-def _started(source: RunningSource, message: SourceStarted, now: Timestamp) -> list[Effect]:
+def _started(
+    core: CoreState, source: RunningSource, message: SourceStarted, now: Timestamp
+) -> list[Effect]:
     if source.record is None:
         source.enter(SourceState.SNAPSHOTTING, now)
+        source.staging = core.sources.next_staging()
         return [CopyTables(source.definition, source.attempt, source.fed, now)]
     source.enter(SourceState.RUNNING, now)
     source.identity = message.identity
@@ -305,7 +312,10 @@ def _pulled(
 ) -> list[Effect]:
     batch = message.batch
     source.newest = batch.newest or source.newest
-    if not batch.changes and not batch.errors:
+    if not batch.ends and not (batch.changes or batch.errors):
+        source.stage = BatchStage.NONE
+        return []
+    if not (batch.changes or batch.errors or source.has_parts):
         assert source.record is not None, "F1: who pulls has a position"
         there = reached_later(replace(source.record, position=batch.upto))
         if there.later != source.record.later:
@@ -318,15 +328,19 @@ def _pulled(
     stopped = stopped_by(source.definition, source.attempt, batch.errors)
     if stopped is not None:
         return _failed(core, source, stopped, now)
-    source.stage, source.pulled_errors = BatchStage.PREPARING, len(batch.errors)
+    goes_on, source.stage = source.has_parts, BatchStage.PREPARING
+    source.pulled_errors = len(batch.errors) + (source.pulled_errors if goes_on else 0)
+    if not goes_on:
+        source.staging = core.sources.next_staging()
     return [
         PrepareBatch(
             source.definition,
             source.attempt,
             batch,
             source.fed,
-            _views(core, source, batch),
+            {} if goes_on else _views(core, source, batch),
             now,
+            goes_on,
         )
     ]
 
@@ -334,13 +348,15 @@ def _pulled(
 def _views(
     core: CoreState, source: RunningSource, batch: SourceBatch
 ) -> Mapping[ShardId, ShardView]:
-    """The tables whose rows the batch changes, as they are: the batch before is readable (F5)."""
+    """The tables whose rows the batch changes, as they are: the batch before is readable (F5). Of
+    a batch that goes on all tables: nobody knows what changes behind it.
+    """
     ts = core.oracle.read_ts()
     views: dict[ShardId, ShardView] = {}
     for table in source.tables:
         assert table.feed is not None, "it is fed"
         changes = batch.changes.get(table.feed.reference, ())
-        if any(change.kind is not ChangeKind.INSERT for change in changes):
+        if not batch.ends or any(change.kind is not ChangeKind.INSERT for change in changes):
             state = core.shards[ShardId(table.shard)]
             schema = core.schema_of(table) if state.definitions else None
             views[state.shard] = state.view(ts, schema=schema)
@@ -349,14 +365,30 @@ def _views(
     return views
 
 
-def _prepared(
-    core: CoreState, source: RunningSource, message: BatchPrepared, now: Timestamp
-) -> list[Effect]:
-    core.holds.release(source.holder)
-    failed = refused_errors(
+def _refused_errors(
+    source: RunningSource, message: BatchPrepared | PartPrepared, now: Timestamp
+) -> SourceFailed | None:
+    return refused_errors(
         source.definition, source.attempt, message.errors, source.counted, now,
         known=source.pulled_errors,
     )  # fmt: skip
+
+
+def _part_prepared(
+    core: CoreState, source: RunningSource, message: PartPrepared, now: Timestamp
+) -> list[Effect]:
+    """What follows is pulled; nothing of it is committed before its end (F2)."""
+    failed = _refused_errors(source, message, now)
+    if failed is not None:
+        return _failed(core, source, failed, now)
+    source.has_parts, source.stage = True, BatchStage.NONE
+    return []
+
+
+def _prepared(
+    core: CoreState, source: RunningSource, message: BatchPrepared, now: Timestamp
+) -> list[Effect]:
+    failed = _refused_errors(source, message, now)
     if failed is not None:
         return _failed(core, source, failed, now)
     assert source.record is not None, "F1: who pulls has a position"
@@ -431,7 +463,9 @@ def batch_committed(
         core.sources.leftovers.add(leftover)
     if batch.attempt != source.attempt:
         return effects  # the server stops, or definitions change in the same step
-    source.stage, source.failures = BatchStage.NONE, 0
+    core.holds.release(source.holder)
+    source.end_batch()
+    source.failures = 0
     if batch.restarts:
         source.aside.begin_attempt()
         source.acknowledged = {}
@@ -445,9 +479,10 @@ def batch_refused(
     core: CoreState, batch: PendingBatch, refused: Refused, now: Timestamp
 ) -> list[Effect]:
     """It was not written: it is read again, or a person has to mend something."""
+    effects = removal(batch.staged_files())
     source = core.sources.get(batch.definition.oid)
     if source is None or batch.attempt != source.attempt:
-        return []
+        return effects
     if batch.restarts:
         source.aside.begin_attempt()
     stale = refused.reason is RefusedReason.STALE
@@ -456,7 +491,7 @@ def batch_refused(
     failed = SourceFailed(
         batch.definition.oid, batch.attempt, refused.sqlstate, refused.message, hint, broken=broken
     )
-    effects = _failed(core, source, failed, now)
+    effects += _failed(core, source, failed, now)
     if stale:
         # Who has changed a definition is committed, or is about to be.
         source.failures, source.retry_at = 0, now

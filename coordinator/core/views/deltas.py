@@ -8,12 +8,14 @@
 Values only. To the core a program is opaque: whoever runs it has made it.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 import pyarrow as pa
 
+from coordinator.core.messages.catalog_changes import LeftBecause
 from coordinator.core.messages.identities import RequestId
 from sql.catalog.catalog import Catalog, Table
 from sql.catalog.objects import ExactView
@@ -134,7 +136,8 @@ class MaintainViews:
     """Compute the deltas of views for one unit of a lane. Ends in ViewsMaintained.
 
     `inputs`: by oid, all tables that the views read. `attempt`: names this request. `budget_us`:
-    after this time nobody waits for the answer any more.
+    after this time nobody waits for the answer any more. `rows_max`: that a step makes, and that go
+    or come.
     """
 
     attempt: int
@@ -142,6 +145,7 @@ class MaintainViews:
     views: tuple[ViewRows, ...]
     inputs: Mapping[int, InputRows]
     budget_us: int
+    rows_max: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,8 +161,20 @@ class ViewCounts:
     """Of one view, since the server's start; for observation."""
 
     commits: int = 0
-    """Units whose changes it has followed in their commits."""
+    """Groups of commits that are durable and that it has followed."""
     rows: int = 0
     """Stored rows that came or went with them."""
-    fell_behind: int = 0
-    """Commits that have left it behind although it has a program."""
+    left: Counter[LeftBecause] = field(default_factory=Counter[LeftBecause])
+    """Commits that have left it behind, by cause."""
+    last: LeftBecause | None = None
+    """The cause of the last one."""
+
+    def follow(self, rows: int) -> None:
+        """A commit had its delta."""
+        self.commits += 1
+        self.rows += rows
+
+    def leave(self, because: LeftBecause) -> None:
+        """A commit has left it behind."""
+        self.left[because] += 1
+        self.last = because

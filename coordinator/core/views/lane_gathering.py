@@ -40,7 +40,7 @@ from coordinator.core.group_members import (
     PendingCommit,
     PendingInsert,
 )
-from coordinator.core.messages.catalog_changes import AttachView
+from coordinator.core.messages.catalog_changes import AttachView, LeftBecause
 from coordinator.core.messages.identities import ConnectionId, RequestId
 from coordinator.core.messages.replies import Refused
 from coordinator.core.own_writes import merge_batches
@@ -271,8 +271,10 @@ class LaneGathering:
         changed = [batch for shard, batch in work.batches.items() if shard in shards]
         if not changed and unit.attach is None:
             unit.deltas = dict.fromkeys((view.oid for view in unit.lane.views), SAME_ROWS)
-        elif not self._lanes.has_workers or not _is_small(changed, self._lanes.rows_max):
-            unit.deltas = {}
+        elif not self._lanes.has_workers:
+            unit.deltas, unit.given_up = {}, LeftBecause.BUSY
+        elif not _is_small(changed, self._lanes.rows_max):
+            unit.deltas, unit.given_up = {}, LeftBecause.MANY_ROWS
         else:
             self.formed.append(unit)
             return
@@ -372,12 +374,14 @@ class LaneGathering:
         """N5."""
         group, work = self._group, unit.work
         kept: list[tuple[MaintainedView, ViewDelta]] = []
+        because: dict[int, LeftBecause] = {}
         for view in unit.lane.views:
             delta = (unit.deltas or {}).get(view.oid)
             if delta is not None and self._may_keep(unit, view):
                 kept.append((view, delta))
-            elif group.catalog.exact_views.get(view.oid) == view.exact:
-                self._lanes.count(view.oid).fell_behind += 1
+            else:
+                because[view.oid] = unit.given_up if delta is None else LeftBecause.CONFLICT
+        unit.followed = {view.oid: _changed_rows(delta.batch) for view, delta in kept}
         attach = unit.attach
         is_attached = attach is not None and any(view.oid == attach.oid for view, _ in kept)
         if attach is not None and not is_attached:
@@ -397,7 +401,7 @@ class LaneGathering:
                 batch = _NOTHING  # its deletes are known by now
         for view, delta in kept:
             self._add_delta(view, delta)
-        group.leave_views(unit.tables(), maintained={view.oid for view, _ in kept})
+        group.leave_views(unit.tables(), maintained=unit.followed, because=because)
         if attach is not None and is_attached:
             change = AttachView(attach.oid, attach.rows.exact)
             version = group.catalog.version + 1
@@ -430,12 +434,9 @@ class LaneGathering:
     def _add_delta(self, view: MaintainedView, delta: ViewDelta) -> None:
         """The rows of a view are an entry for members behind it (V7)."""
         group, batch = self._group, delta.batch
-        counts = self._lanes.count(view.oid)
-        counts.commits += 1
         shard = ShardId(view.table.shard)
         if not batch.deletes and not batch.new_rows:
             return
-        counts.rows += batch.new_rows + sum(map(len, batch.deletes.values()))
         group.batches.setdefault(shard, []).append(batch)
         group.nbytes += batch.nbytes
         entry = committed_writes(batch, delta.old)
@@ -454,8 +455,12 @@ def _is_small(batches: Iterable[WriteBatch], rows_max: int) -> bool:
     for batch in batches:
         if batch.staged:
             return False
-        count += batch.new_rows + sum(map(len, batch.deletes.values()))
+        count += _changed_rows(batch)
     return count <= rows_max
+
+
+def _changed_rows(batch: WriteBatch) -> int:
+    return batch.new_rows + sum(map(len, batch.deletes.values()))
 
 
 def _ticket(member: GroupMember) -> int:

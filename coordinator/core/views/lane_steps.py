@@ -61,6 +61,7 @@ def maintain_views(core: CoreState, units: Iterable[LaneUnit], now: Timestamp) -
                 ),
                 {oid: _input_rows(core, tables[oid], unit) for oid in sorted(read)},
                 budget,
+                core.groups.lanes.rows_max,
             )
         )
     return effects

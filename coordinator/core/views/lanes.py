@@ -21,6 +21,7 @@ from typing import Final
 
 from coordinator.core.group_members import GroupMember, PendingAttach
 from coordinator.core.locking.modes import LockMode
+from coordinator.core.messages.catalog_changes import CatalogChange, LeaveView, LeftBecause
 from coordinator.core.messages.identities import ConnectionId, RequestId, TransactionId
 from coordinator.core.recent_writes import CommittedWrites
 from coordinator.core.short_writes.by_key import WriteAnswer
@@ -76,6 +77,10 @@ class LaneUnit:
     attempt: int = 0
     deadline: Timestamp = _NEVER
     deltas: Mapping[int, ViewDelta] | None = None
+    given_up: LeftBecause = LeftBecause.GIVEN_UP
+    """Why there is no delta of a view, if there is none."""
+    followed: Mapping[int, int] = field(default_factory=dict[int, int])
+    """By view, how many rows its delta brings and takes, of those that went into the group."""
 
     @property
     def txn(self) -> TransactionId:
@@ -169,6 +174,7 @@ class Lanes:
         """Its views are about to be maintained; the attempt."""
         self.attempts += 1
         unit.attempt, unit.deadline, unit.deltas = self.attempts, deadline, None
+        unit.given_up = LeftBecause.GIVEN_UP
         self.waiting[unit.attempt] = unit
         return unit.attempt
 
@@ -186,7 +192,7 @@ class Lanes:
         for unit in overdue:
             del self.waiting[unit.attempt]
             self.late.add(unit.attempt)
-            unit.deltas = {}
+            unit.deltas, unit.given_up = {}, LeftBecause.LATE
             self.ready.append(unit)
         return bool(overdue)
 
@@ -194,6 +200,17 @@ class Lanes:
         """They were not written, and go again as they are."""
         self.ready = [*units, *self.ready]
 
-    def count(self, oid: int) -> ViewCounts:
-        """What is counted of a view."""
-        return self.counts.setdefault(oid, ViewCounts())
+    def landed(
+        self, units: Iterable[LaneUnit], changes: Iterable[CatalogChange], catalog: Catalog
+    ) -> None:
+        """A group is durable: count what it has done to views. `catalog`: before it."""
+        for unit in units:
+            for oid, rows in unit.followed.items():
+                self.counts.setdefault(oid, ViewCounts()).follow(rows)
+        for change in changes:
+            if isinstance(change, LeaveView) and change.because is not None:
+                exact = catalog.exact_views.get(change.oid)
+                because = change.because
+                if exact is not None and (change.oid, exact.computed_at) not in self.programs:
+                    because = LeftBecause.NO_PROGRAM
+                self.counts.setdefault(change.oid, ViewCounts()).leave(because)

@@ -42,6 +42,11 @@ def left_view(core: CoreState, oid: int, computed: ComputedRows | None = None) -
     return None
 
 
+def view_left_at(core: CoreState, oid: int) -> Timestamp | None:
+    """Since when a view is behind; None: it is exact, or was left before all that is known."""
+    return None if oid in core.catalog.current.exact_views else _left_at(core, oid)
+
+
 def _left_rows(core: CoreState, oid: int) -> ComputedRows | None:
     """The rows at the end of the last exact interval."""
     left_at = _left_at(core, oid)

@@ -23,6 +23,7 @@ from coordinator.execution.short_writes.given_values import leave_to_general_way
 from coordinator.execution.short_writes.locking_reads import compile_locking_read
 from coordinator.execution.spill import spill_if_large
 from coordinator.transaction.transaction import SessionTransaction
+from coordinator.transaction.write_alone import run_write_alone
 from coordinator.variables.variables import Variables
 from sql.statements.bound import BoundQuery, ParameterizedStatement
 from sql.types.sql_type import Value
@@ -56,7 +57,7 @@ async def run_short_write(execution: Execution, prepared: ParameterizedStatement
         return None
     statement.runtime.take(services.coordination, transaction, given)
     try:
-        answer = await transaction.change_by_key(change)
+        answer = await run_write_alone(transaction, change)
     except LockBlocks:
         leave_to_general_way(execution, given)
         raise
@@ -65,7 +66,7 @@ async def run_short_write(execution: Execution, prepared: ParameterizedStatement
             leave_to_general_way(execution, given)
             return None
         raise
-    return _outcome(statement, prepared, answer)
+    return _outcome(statement, prepared, WriteAnswer(answer.affected, answer.returned))
 
 
 def _outcome(

@@ -50,14 +50,10 @@ class ViewUpkeep:
     """Of the query. Engines know plans by identity, so one that is still right is kept."""
     is_warm: bool = False
     """Whether it has run, so that engines have what takes time at first."""
-    maintained: int = 0
-    """How often a commit's changes were followed, since the server's start."""
     last_s: float = 0.0
-    """How long it took last."""
-    given_up: int = 0
-    """How often they were not, although there is a program."""
+    """How long it took last to compute how a commit changes it."""
     because: str | None = None
-    """Why, the last time."""
+    """Why it could not be computed, the last time."""
 
     def program_for(self, query: Plan) -> MaintenanceProgram | NotIncremental:
         """How the view follows its inputs, derived if the query is another one by now."""
@@ -67,7 +63,6 @@ class ViewUpkeep:
 
     def give_up(self, reason: str) -> None:
         """A commit leaves the view behind."""
-        self.given_up += 1
         self.because = reason
 
 
@@ -80,6 +75,8 @@ class CatchUpLog:
     views: dict[int, ViewAttempts] = field(default_factory=dict[int, ViewAttempts])
     told: Callable[[], None] = lambda: None
     upkeep: dict[int, ViewUpkeep] = field(default_factory=dict[int, ViewUpkeep])
+    computed_s: float = 0.0
+    """How long it took in all to compute how commits change views, also views that are gone."""
 
     def upkeep_of(self, oid: int) -> ViewUpkeep:
         """How commits maintain a view."""

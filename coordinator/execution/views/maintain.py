@@ -59,9 +59,6 @@ from storage.types import ShardId
 
 log = logging.getLogger("meridian.views")
 
-DELTA_ROWS_MAX: Final = 10_000
-"""Rows that a step may make, and that may go or come. Larger: more memory, and longer commits."""
-
 SHARE_OF_BUDGET: Final = 0.8
 """Of the time that a unit waits: what was computed by then is still taken along."""
 
@@ -84,11 +81,13 @@ class ViewMaintenance:
             async with asyncio.timeout(SHARE_OF_BUDGET * effect.budget_us / 1_000_000):
                 for rows in sorted(effect.views, key=lambda one: known(one.view.oid).last_s):
                     began = perf_counter()
-                    delta = await self._delta(effect, rows)
+                    try:
+                        delta = await self._delta(effect, rows)
+                    finally:
+                        self._services.catch_up.computed_s += perf_counter() - began
                     if delta is not None:
                         deltas[rows.view.oid] = delta
                         known(rows.view.oid).last_s = perf_counter() - began
-                        known(rows.view.oid).maintained += 1
         except TimeoutError:
             for rows in effect.views:
                 if rows.view.oid not in deltas:
@@ -106,7 +105,8 @@ class ViewMaintenance:
         """
         changes = {name: _as_if(view) for name, view in inputs.items()}
         try:
-            await maintain_view(program, changes, stored, self._run, rows_max=DELTA_ROWS_MAX)
+            most = self._services.coordination.followed_views.rows_max
+            await maintain_view(program, changes, stored, self._run, rows_max=most)
         except (SqlError, EngineUnavailable, StoredRowsDiffer, TooManyChanges) as error:
             log.debug("rehearsing the maintenance of a view: %s", error)
 
@@ -116,18 +116,18 @@ class ViewMaintenance:
         assert isinstance(program, MaintenanceProgram), "nobody else has made it"
         try:
             inputs = {
-                RelationId(one.table.shard): _change(one, rows.earlier.get(oid))
+                RelationId(one.table.shard): _change(one, rows.earlier.get(oid), effect.rows_max)
                 for oid, one in effect.inputs.items()
                 if oid in rows.view.exact.inputs
             }
             change = await maintain_view(
-                program, inputs, rows.stored, self._run, rows_max=DELTA_ROWS_MAX
+                program, inputs, rows.stored, self._run, rows_max=effect.rows_max
             )
             return await self._stored(rows, program, change)
         except SqlError as error:
             reason = f"{error.sqlstate}: {error}"
         except TooManyChanges:
-            reason = f"more than {DELTA_ROWS_MAX:,} rows came and went"
+            reason = f"more than {effect.rows_max:,} rows came and went"
         except (EngineUnavailable, StoredRowsDiffer) as error:
             reason = f"{type(error).__name__}: {error}"
         except Exception as error:
@@ -209,8 +209,10 @@ def _as_if(view: ShardView) -> InputChange:
     return InputChange(view, view, came, went)
 
 
-def _change(rows: InputRows, earlier: EarlierInput | None) -> InputChange:
-    """The sides of an input. `earlier`: as it was when the rows of the view were computed."""
+def _change(rows: InputRows, earlier: EarlierInput | None, rows_max: int) -> InputChange:
+    """The sides of an input. `earlier`: as it was when the rows of the view were computed. Raises
+    TooManyChanges.
+    """
     name, came = RelationId(rows.table.shard), rows.changes.inserts
     schema = rows.before.schema
     arrived = schema.empty_table() if came is None else conform_to_schema(came, schema)
@@ -219,7 +221,7 @@ def _change(rows: InputRows, earlier: EarlierInput | None) -> InputChange:
         went = selected_rows(rows.before, rows.changes.deletes)
         return InputChange(rows.before, rows.after, arriving, went)
     state, after, shard = earlier.state, earlier.after, ShardId(name)
-    since = list(_few(changes(state, after, state.last_write, earlier.schema)))
+    since = list(_few(changes(state, after, state.last_write, earlier.schema), rows_max))
     came_since = [part for one in since for part in one.came]
     went_since = [part for one in since for part in one.went]
     view = view_of_places(shard, earlier.schema, came_since)
@@ -233,11 +235,11 @@ def _change(rows: InputRows, earlier: EarlierInput | None) -> InputChange:
     )
 
 
-def _few(found: Iterable[Change]) -> Iterator[Change]:
+def _few(found: Iterable[Change], rows_max: int) -> Iterator[Change]:
     """Changes, as long as they are not too many."""
     count = 0
     for change in found:
         count += sum(len(part.rows) for part in (*change.came, *change.went))
-        if count > DELTA_ROWS_MAX:
+        if count > rows_max:
             raise TooManyChanges
         yield change

@@ -3,6 +3,9 @@
 from collections.abc import Iterator
 from typing import Final
 
+from coordinator.core.messages.catalog_changes import LeftBecause
+from coordinator.core.views.deltas import ViewCounts
+from coordinator.driver.followed_views import FollowedViews
 from coordinator.execution.views.attempts import CatchUpLog, ViewUpkeep
 from sql.catalog.catalog import Catalog, Table
 from sql.catalog.view_reads import REFRESHES
@@ -14,11 +17,13 @@ VIEW_STATES: Final = ("not populated", "stored", "exact", "behind")
 """All that `state` may be."""
 
 
-def view_rows(catalog: Catalog, log: CatchUpLog) -> Iterator[tuple[Value, ...]]:
+def view_rows(
+    catalog: Catalog, log: CatchUpLog, followed: FollowedViews
+) -> Iterator[tuple[Value, ...]]:
     """One for each materialized view, in the order of their making."""
     for oid, table in sorted(catalog.named_tables.materialized.items()):
         exact, known = catalog.exact_views.get(oid), log.of(oid)
-        upkeep = log.upkeep.get(oid, ViewUpkeep())
+        upkeep, counts = log.upkeep.get(oid, ViewUpkeep()), followed.counts(oid)
         on_commit = table.query is not None and table.query.on_commit
         computed_at = None if exact is None else exact.computed_at
         yield (
@@ -34,13 +39,21 @@ def view_rows(catalog: Catalog, log: CatchUpLog) -> Iterator[tuple[Value, ...]]:
             known.last_error,
             upkeep.strategy if on_commit else None,
             upkeep.reason if on_commit else None,
-            upkeep.maintained,
-            upkeep.given_up,
+            counts.commits,
+            counts.left.total(),
             int(1_000 * upkeep.last_s),
-            upkeep.because,
+            _because(counts, upkeep),
             known.by_changes,
             known.delta_rows,
+            followed.left_at(oid),
         )
+
+
+def _because(counts: ViewCounts, upkeep: ViewUpkeep) -> str | None:
+    """Why a commit has left it behind last, in a word, and what was said."""
+    if counts.last is None or counts.last is not LeftBecause.GIVEN_UP:
+        return counts.last
+    return f"{counts.last}: {upkeep.because}"
 
 
 def view_state(catalog: Catalog, table: Table) -> str:

@@ -18,7 +18,7 @@ from sql.catalog.catalog import Column
 from sql.errors import SqlError, not_supported
 from sql.parser.syntax import Node, copy_node, is_a, offset_to_position, string_values
 from sql.plan.nodes import ColumnRef, Plan, Project
-from sql.plan.traverse import prune_columns
+from sql.plan.pruning import prune_columns
 from sql.statements.bound import CreateTableAs
 from sql.types.bpchar import column_type
 from sql.types.sql_type import NUMERIC, NUMERIC_PRECISION_MAX, SqlType

@@ -32,7 +32,19 @@ from sql.binder.stored.column_expressions import (
 from sql.catalog.catalog import CheckConstraint, Column, Table
 from sql.errors import SqlError
 from sql.functions.table import COMPARISON_OPERATORS, CastContext, Function, FunctionKind
-from sql.plan.nodes import BoolOp, Call, ColumnId, ColumnRef, Const, Expr, InList, IsTest, Logical
+from sql.plan.constant_rows import rows_as_conditions
+from sql.plan.nodes import (
+    BoolOp,
+    Call,
+    ColumnId,
+    ColumnRef,
+    Const,
+    Expr,
+    InList,
+    InRows,
+    IsTest,
+    Logical,
+)
 from sql.plan.traverse import column_ids
 from sql.types.sql_type import SqlType, Value
 
@@ -104,6 +116,8 @@ class _Writing:
                 return f" {op.upper()} ".join(f"({self.text(arg)})" for arg in args)
             case IsTest(test=test, arg=arg):
                 return f"({self.text(arg)}) {test.upper()}"
+            case InRows():
+                return self.text(rows_as_conditions(expr))
             case InList(arg=arg, items=items, negated=negated):
                 listed = ", ".join(map(self.text, items))
                 return f"{self._operand(arg)} {'NOT IN' if negated else 'IN'} ({listed})"

@@ -44,7 +44,7 @@ from sql.plan.nodes import (
     Scan,
     Test,
 )
-from sql.plan.traverse import prune_columns
+from sql.plan.pruning import prune_columns
 from sql.statements.ddl import Redefinition, Validation
 from sql.types.sql_type import BOOL, INT8, SqlType, format_type
 

@@ -51,7 +51,7 @@ from sql.incremental.hidden_state import STATE_PREFIX, with_state
 from sql.parser.syntax import Node, copy_node, is_a, refuse_parameters
 from sql.plan.nodes import Const, Plan, PlanColumn, Scan, SetOp, SetOpKind, output_columns
 from sql.plan.projections import append_columns
-from sql.plan.traverse import prune_columns
+from sql.plan.pruning import prune_columns
 from sql.statements.bound import CreateTableAs, RefreshMaterializedView
 from sql.types.sql_type import SqlType
 

@@ -27,7 +27,7 @@ from sql.plan.nodes import (
     Project,
     Test,
 )
-from sql.plan.traverse import prune_columns
+from sql.plan.pruning import prune_columns
 from sql.statements.ddl import Validation
 from sql.types.sql_type import BOOL, INT4, INT8
 

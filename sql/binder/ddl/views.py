@@ -54,8 +54,11 @@ from sql.errors import SqlError, duplicate_table, not_supported
 from sql.parser.statement_names import object_type_name
 from sql.parser.syntax import Node, is_a, refuse_parameters, string_values
 from sql.plan.nodes import Plan, PlanColumn, RelationId
+from sql.plan.pruning import prune_columns
 from sql.plan.system_columns import is_system_column
-from sql.plan.traverse import prune_columns, scans
+from sql.plan.traverse import (
+    scans,
+)
 from sql.statements.ddl import ChangeObjects, CreateObject, drop_cascade_notices
 from sql.types.limits import check_column_count
 from sql.types.sql_type import format_type

@@ -11,7 +11,7 @@ from sql.binder.dml.updatable_views import CASCADED
 from sql.binder.resolve.relations import table_scan
 from sql.binder.state import Binding
 from sql.plan.nodes import ColumnRef, Expr, Project, Scan
-from sql.plan.traverse import prune_columns
+from sql.plan.pruning import prune_columns
 from sql.statements.view_checks import ViewChecks
 from sql.types.sql_type import BOOL, INT8
 

@@ -20,7 +20,10 @@ from sql.errors import SqlError, not_supported
 from sql.parser.option_values import option_boolean, option_text
 from sql.parser.syntax import Node, is_a, offset_to_position, string_values, tree_nodes
 from sql.plan.nodes import ColumnRef, Filter, Plan, Project, Values
-from sql.plan.traverse import column_ids, prune_columns
+from sql.plan.pruning import prune_columns
+from sql.plan.traverse import (
+    column_ids,
+)
 from sql.statements.bound import BoundQuery, CopyIn, CopyOut, OutputColumn
 from sql.statements.copy_options import CopyOptions
 from sql.types.encodings import Encoding, find_encoding

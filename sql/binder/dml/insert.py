@@ -30,7 +30,7 @@ from sql.catalog.catalog import Column, Table
 from sql.errors import SqlError, not_supported
 from sql.parser.syntax import Node, node_position
 from sql.plan.nodes import ColumnRef, Expr, Plan, Project, Values
-from sql.plan.traverse import prune_columns
+from sql.plan.pruning import prune_columns
 from sql.statements.bound import Modify, ModifyKind, OnConflict
 from sql.types.sql_type import SqlType
 

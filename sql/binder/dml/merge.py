@@ -65,7 +65,10 @@ from sql.plan.nodes import (
     Values,
     output_columns,
 )
-from sql.plan.traverse import prune_columns, substitute_columns
+from sql.plan.pruning import prune_columns
+from sql.plan.traverse import (
+    substitute_columns,
+)
 from sql.statements.bound import MergeAction, Modify, ModifyKind
 from sql.types.sql_type import BOOL, INT4, TEXT, SqlType
 

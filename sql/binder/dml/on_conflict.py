@@ -29,7 +29,10 @@ from sql.catalog.constraint_names import constraint_names
 from sql.errors import SqlError
 from sql.parser.syntax import Node, is_a, offset_to_position, string_values
 from sql.plan.nodes import ColumnRef, Expr, Filter, Plan, PlanColumn, Project, RelationId, Scan
-from sql.plan.traverse import conjuncts, prune_columns
+from sql.plan.pruning import prune_columns
+from sql.plan.traverse import (
+    conjuncts,
+)
 from sql.statements.bound import OnConflict
 from sql.types.sql_type import INT8
 

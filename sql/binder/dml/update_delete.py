@@ -38,7 +38,10 @@ from sql.plan.nodes import (
     Scan,
     output_columns,
 )
-from sql.plan.traverse import plan_column_ids, prune_columns
+from sql.plan.pruning import prune_columns
+from sql.plan.traverse import (
+    plan_column_ids,
+)
 from sql.statements.bound import Modify, ModifyKind
 
 

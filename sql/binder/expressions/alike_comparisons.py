@@ -1,5 +1,6 @@
 """Bind comparisons of columns with literals like the first of their kind in a long condition.
 
+id IN (1, 2, 3, ..)                 the items are `ConstantItems`, bound like the first ones
 id = 1 OR id = 2 OR ..              each is `id = literal`: as the first, with another constant
 (id = 1 AND v = 2) OR (id = 3 ..)   the same within
 (id, v) IN ((1, 2), (3, 4), ..)     the same
@@ -11,7 +12,7 @@ INVARIANTS
       and the literal's type does not depend on its value.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final, TypeAlias
 
@@ -19,7 +20,8 @@ from pglast import ast
 from pglast.enums import A_Expr_Kind, BoolExprType
 
 from sql.parser.syntax import Node, is_a
-from sql.plan.nodes import BoolOp, Call, ColumnRef, Const, Expr, Logical
+from sql.plan.constant_items import ITEMS_MIN, ConstantItems
+from sql.plan.nodes import BoolOp, Call, ColumnRef, Const, Expr, InList, Logical
 from sql.types.sql_type import BOOL, Value
 
 ALIKE_MIN: Final = 32
@@ -27,6 +29,7 @@ ALIKE_MIN: Final = 32
 
 _OPERATORS: Final = frozenset({"=", "<>"})
 _WHOLE: Final = frozenset({"int2", "int4", "int8"})
+_INT8_DIGITS: Final = 19
 _WITHIN: Final = {BoolExprType.AND_EXPR: BoolOp.AND, BoolExprType.OR_EXPR: BoolOp.OR}
 
 _Key: TypeAlias = tuple[object, ...]
@@ -91,6 +94,11 @@ class AlikeComparisons:
         elif is_a(node, ast.A_Expr) and node.kind is A_Expr_Kind.AEXPR_OP:
             self.note_pair(node.name, node.lexpr, node.rexpr, expr)
 
+    def note_simple(self, name: Sequence[Node], left: Node, right: Node, expr: Expr) -> None:
+        """How a branch of `CASE left WHEN right ..` was bound."""
+        if self._is_on:
+            self.note_pair(name, left, right, expr)
+
     def note_pair(self, name: Sequence[Node], left: Node, right: Node, expr: Expr) -> None:
         """How `left name right` was bound, if others can be bound alike."""
         key = _key(name, left, right)
@@ -103,6 +111,63 @@ class AlikeComparisons:
         value = _value(right)
         if constant.type.name in alike and constant.value == value:
             self._first[key] = expr
+
+
+def long_constant_list(
+    nodes: Sequence[Node], bound: Callable[[Sequence[Node]], Expr]
+) -> Expr | None:
+    """`x [NOT] IN (nodes)`, of which some are bound by `bound` and the others alike (A1); None if
+    they are few, or not all alike. NULL may stand among them.
+    """
+    if len(nodes) < ITEMS_MIN or any(type(node) is not ast.A_Const for node in nodes):
+        return None
+    values = [_literal(node.val) for node in nodes]
+    # One of each kind, and a second one: one alone would be no list.
+    few = dict.fromkeys([0, *{kind: at for at, (kind, _) in enumerate(values)}.values()])
+    kinds = {kind for kind, _ in values}
+    if (
+        not (kinds <= {"int4", "int8", ""} or kinds <= {"text", ""})
+        or len(few) < 2
+        or kinds == {""}
+    ):
+        return None
+    made = bound([nodes[at] for at in few])
+    if not isinstance(made, InList) or len(made.items) < len(few):
+        return None
+    items = [_whole(item) for item in made.items]
+    type_ = items[0].type if items[0] is not None else None
+    known = [item.value for item in items if item is not None and item.type == type_]
+    names = {"text"} if "text" in kinds else _WHOLE
+    if type_ is None or type_.name not in names or known != [values[at][1] for at in few]:
+        return None
+    return replace(made, items=ConstantItems([value for _, value in values], type_))
+
+
+def _literal(value: Node | None) -> tuple[str, Value]:
+    """The kind of a literal and its value, if it is text or a whole number; "" is that of NULL."""
+    match value:
+        case None:
+            return "", None
+        case ast.Integer():
+            return "int4", value.ival or 0
+        case ast.String():
+            return "text", value.sval or ""
+        case ast.Float() if _is_int8(value.fval or ""):
+            return "int8", int(value.fval or "")
+        case _:
+            return "other", None
+
+
+def _is_int8(digits: str) -> bool:
+    return digits.isdecimal() and len(digits) <= _INT8_DIGITS and int(digits) < 1 << 63
+
+
+def _whole(item: Expr) -> Const | None:
+    """A constant, also as a wider whole number."""
+    if isinstance(item, Call) and item.function.id in ("int4::int8", "int2::int4", "int2::int8"):
+        (arg,) = item.args
+        return Const(arg.value, item.type) if isinstance(arg, Const) else None
+    return item if isinstance(item, Const) else None
 
 
 def _sides(node: Node, item: Node) -> Sequence[tuple[Node, Node]]:

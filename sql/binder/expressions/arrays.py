@@ -34,6 +34,7 @@ from sql.functions.table import function_by_id
 from sql.parser.syntax import Node, is_a, location, node_position, offset_to_position
 from sql.plan.array_calls import element_type
 from sql.plan.bpchar_calls import trim_bpchar_arguments, unify_bpchar
+from sql.plan.constant_items import ITEMS_MIN, ConstantItems
 from sql.plan.nodes import AnyAll, BoolOp, Call, Const, Expr, InList, Logical, Param
 from sql.types.array_text import multidimensional_array
 from sql.types.bpchar import is_bpchar
@@ -260,4 +261,6 @@ def _as_list(name: str, left: Expr, array: Expr, *, every: bool) -> Expr | None:
     values: tuple[Value, ...] = array.value
     if not values:
         return None
-    return InList(left, tuple([Const(value, element) for value in values]), every, BOOL)
+    items: Sequence[Expr] = ConstantItems(values, element)
+    items = items if len(values) >= ITEMS_MIN else tuple(items)
+    return InList(left, items, every, BOOL)

@@ -25,8 +25,7 @@ from sql.binder.expressions.catalog_vectors import cast_vector, is_vector
 from sql.binder.expressions.function_calls import function_call
 from sql.binder.expressions.grouping_sets import grouping_call
 from sql.binder.expressions.operators import (
-    case_condition,
-    check_single_evaluation,
+    case_expression,
     operator_expression,
 )
 from sql.binder.expressions.row_fields import null_test_of_record
@@ -40,7 +39,6 @@ from sql.binder.resolve.coercion import (
     EXPLICIT,
     apply_modifier,
     coerce,
-    coerce_implicitly,
     decimal_constant,
     float_literal,
     reg_parameter,
@@ -71,10 +69,10 @@ from sql.parser.syntax import (
 )
 from sql.plan.bpchar_calls import bpchar_extreme
 from sql.plan.conditions import connect_conditions
+from sql.plan.constant_rows import conditions_as_rows
 from sql.plan.nodes import (
     BoolOp,
     Call,
-    Case,
     Coalesce,
     Const,
     Expr,
@@ -98,7 +96,6 @@ from sql.types.sql_type import (
 )
 
 ExpressionBinder: TypeAlias = Callable[[Binding, Scope, Node], Expr]
-NULL_NODE: Final = ast.A_Const(isnull=True)
 
 
 def expression(binding: Binding, scope: Scope, node: Node) -> Expr:
@@ -342,7 +339,7 @@ def _logical(binding: Binding, scope: Scope, node: Node) -> Expr:
             parts.extend(part.args)
         else:
             parts.append(part)
-    return Logical(op, tuple(parts), BOOL)
+    return connect_conditions(op, conditions_as_rows(op, parts))
 
 
 _BOOL_TESTS: Final = {
@@ -389,30 +386,6 @@ def _tested(binding: Binding, scope: Scope, node: Node, test: Test) -> Expr:
 
 
 # --- conditionals ------------------------------------------------------------------------------
-
-
-def _case(binding: Binding, scope: Scope, node: Node) -> Expr:
-    subject: Expr | None = None
-    if node.arg is not None:
-        subject = expression(binding, scope, node.arg)
-        check_single_evaluation(subject, node.arg)
-        if subject.type.name == "unknown" and isinstance(subject, Const):
-            subject = Const(subject.value, TEXT)
-        elif subject.type.name == "unknown":
-            subject = coerce_implicitly(binding, subject, node.arg, TEXT)
-    conditions: list[Expr] = []
-    results: list[Expr] = []
-    for when in node.args:
-        if subject is None:
-            conditions.append(condition(binding, scope, when.expr, "CASE/WHEN"))
-        else:
-            conditions.append(case_condition(binding, scope, subject, node.arg, when))
-        results.append(expression(binding, scope, when.result))
-    other_node = node.defresult if node.defresult is not None else NULL_NODE
-    otherwise = expression(binding, scope, other_node)
-    nodes = [other_node, *(when.result for when in node.args)]
-    exprs, type_ = to_common_type(binding, [otherwise, *results], nodes, "CASE")
-    return Case(tuple(zip(conditions, exprs[1:], strict=True)), exprs[0], type_)
 
 
 def _coalesce(binding: Binding, scope: Scope, node: Node) -> Expr:
@@ -478,7 +451,7 @@ _BINDERS: Final[dict[type, ExpressionBinder]] = {
     ast.TypeCast: _cast,
     ast.NullTest: _null_test,
     ast.BooleanTest: _boolean_test,
-    ast.CaseExpr: _without_sets(_case, "CASE"),
+    ast.CaseExpr: _without_sets(case_expression, "CASE"),
     ast.CoalesceExpr: _without_sets(_coalesce, "COALESCE"),
     ast.MinMaxExpr: _extreme,
     ast.SubLink: subquery,

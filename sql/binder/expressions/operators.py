@@ -6,13 +6,13 @@ from typing import Final
 from pglast import ast
 from pglast.enums import A_Expr_Kind
 
-from sql.binder.expressions.alike_comparisons import AlikeComparisons
+from sql.binder.expressions.alike_comparisons import ALIKE_MIN, AlikeComparisons, long_constant_list
 from sql.binder.expressions.arrays import any_all_of_array
 from sql.binder.expressions.calls import operator, operator_name
 from sql.binder.expressions.operator_chains import long_operator_chain
 from sql.binder.expressions.rows import whole_row_equality, whole_row_presence
 from sql.binder.expressions.whole_rows import expanded_row_fields
-from sql.binder.resolve.coercion import coerce_implicitly, float_literal
+from sql.binder.resolve.coercion import coerce_implicitly, float_literal, to_boolean
 from sql.binder.resolve.collations import merged_collation
 from sql.binder.resolve.function_choice import operator_signature
 from sql.binder.resolve.overloads import AmbiguousOverload, choose_operator
@@ -28,10 +28,12 @@ from sql.errors import (
 from sql.parser.syntax import Node, is_a, node_position, offset_to_position
 from sql.plan.bpchar_calls import trim_bpchar
 from sql.plan.conditions import connect_conditions
+from sql.plan.constant_items import packed_items
+from sql.plan.constant_rows import conditions_as_rows, packed_whens
 from sql.plan.nodes import BoolOp, Call, Case, Const, Distinct, Expr, InList, IsTest, Logical, Test
 from sql.plan.traverse import has_more_parts, is_volatile_anywhere, is_volatile_expression
 from sql.types.records import check_record_keys
-from sql.types.sql_type import BOOL, FLOAT8, SqlType, format_type
+from sql.types.sql_type import BOOL, FLOAT8, TEXT, SqlType, format_type
 
 _FLOATS: Final = frozenset({"float4", "float8"})
 _COPIED_MAX: Final = 5_000
@@ -176,8 +178,22 @@ def _in(binding: Binding, scope: Scope, node: Node) -> Expr:
                 part = _rows_in(binding, scope, name, node.lexpr, item, node.location)
                 alike.note_row(node, item, part)
             parts.append(part)
-        return connect_conditions(BoolOp.AND if negated else BoolOp.OR, parts)
+        op = BoolOp.AND if negated else BoolOp.OR
+        return connect_conditions(op, conditions_as_rows(op, parts))
     left = binding.expression(scope, node.lexpr)
+    listed = long_constant_list(
+        node.rexpr,
+        lambda nodes: _in_list(
+            binding,
+            name,
+            (left, node.lexpr),
+            [_beside(binding, scope, left, item) for item in nodes],
+            [*nodes],
+            node.location,
+        ),
+    )
+    if listed is not None:
+        return listed
     items = [_beside(binding, scope, left, item) for item in node.rexpr]
     return _in_list(binding, name, (left, node.lexpr), items, list(node.rexpr), node.location)
 
@@ -250,7 +266,7 @@ def _list(
         ]
     exprs, _ = to_common_type(binding, [left, *converted], [left_node, *nodes], "IN")
     left, *items = map(trim_bpchar, exprs)
-    return InList(left, tuple(items), name == "<>", BOOL)
+    return InList(left, packed_items(items), name == "<>", BOOL)
 
 
 def _has_column(node: Node) -> bool:
@@ -396,7 +412,7 @@ def _one_between(
     return connect_conditions(BoolOp.OR if negated else BoolOp.AND, made)
 
 
-def case_condition(
+def _case_condition(
     binding: Binding, _scope: Scope, subject: Expr, subject_node: Node, when: Node
 ) -> Expr:
     """`CASE subject WHEN value`: `subject = value`, at the position of WHEN."""
@@ -422,3 +438,51 @@ _KINDS: Final[dict[int, Callable[[Binding, Scope, Node], Expr]]] = {
     A_Expr_Kind.AEXPR_BETWEEN_SYM: _between,
     A_Expr_Kind.AEXPR_NOT_BETWEEN_SYM: _between,
 }
+
+
+def case_expression(binding: Binding, scope: Scope, node: Node) -> Expr:
+    """CASE, in both forms."""
+    subject: Expr | None = None
+    if node.arg is not None:
+        subject = binding.expression(scope, node.arg)
+        check_single_evaluation(subject, node.arg)
+        if subject.type.name == "unknown" and isinstance(subject, Const):
+            subject = Const(subject.value, TEXT)
+        elif subject.type.name == "unknown":
+            subject = coerce_implicitly(binding, subject, node.arg, TEXT)
+    conditions: list[Expr] = []
+    results: list[Expr] = []
+    alike = AlikeComparisons(is_on=len(node.args) >= ALIKE_MIN)
+    for when in node.args:
+        conditions.append(_when(binding, scope, node, subject, when, alike))
+        results.append(binding.expression(scope, when.result))
+    other_node = node.defresult if node.defresult is not None else ast.A_Const(isnull=True)
+    otherwise = binding.expression(scope, other_node)
+    nodes = [other_node, *(when.result for when in node.args)]
+    exprs, type_ = to_common_type(binding, [otherwise, *results], nodes, "CASE")
+    whens = packed_whens(tuple(zip(conditions, exprs[1:], strict=True)))
+    return Case(whens, exprs[0], type_)
+
+
+_EQUAL: Final = (ast.String("="),)
+
+
+def _when(
+    binding: Binding,
+    scope: Scope,
+    node: Node,
+    subject: Expr | None,
+    when: Node,
+    alike: AlikeComparisons,
+) -> Expr:
+    if subject is None:
+        made = alike.bound(when.expr)
+        if made is None:
+            made = to_boolean(binding, binding.expression(scope, when.expr), when.expr, "CASE/WHEN")
+            alike.note(when.expr, made)
+        return made
+    made = alike.pair(_EQUAL, node.arg, when.expr)
+    if made is None:
+        made = _case_condition(binding, scope, subject, node.arg, when)
+        alike.note_simple(_EQUAL, node.arg, when.expr, made)
+    return made

@@ -15,8 +15,8 @@ from sql.errors import not_supported
 from sql.parser.dated_queries import DatedQuery
 from sql.parser.syntax import node_position
 from sql.plan.nodes import Const, Project, RelationId, Scan, output_columns
+from sql.plan.pruning import prune_columns
 from sql.plan.renumbering import free_columns
-from sql.plan.traverse import prune_columns
 from sql.statements.locking import LockingQuery
 from sql.types.sql_type import BOOL
 

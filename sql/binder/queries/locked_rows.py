@@ -44,12 +44,12 @@ from sql.plan.nodes import (
     output_columns,
 )
 from sql.plan.projections import column_reference
+from sql.plan.pruning import prune_columns
 from sql.plan.renumbering import free_columns
 from sql.plan.traverse import (
     column_ids,
     inputs,
     plan_nodes,
-    prune_columns,
     rewrite_inputs,
     scans,
 )

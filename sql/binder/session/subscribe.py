@@ -31,13 +31,13 @@ from sql.parser.syntax import Node, node_position, offset_to_position
 from sql.plan.changes_of_plans import linear_plan, undetermined_part
 from sql.plan.nodes import Plan, PlanColumn, SortKey
 from sql.plan.projections import column_reference
+from sql.plan.pruning import prune_columns
 from sql.plan.system_columns import relations_with_versions
 from sql.plan.traverse import (
     has_subquery,
     is_volatile_expression,
     is_volatile_plan,
     plan_has_subquery,
-    prune_columns,
 )
 from sql.statements.bound import BoundQuery, CopySubscription, OutputColumn, Subscribe
 from sql.statements.change_streams import ChangeEnvelope, ChangeOrder

@@ -18,12 +18,13 @@ from typing import Final
 
 from sql.emit.duckdb.types import bind_variable, duckdb_type
 from sql.emit.state import Scope
+from sql.plan.constant_items import ITEMS_MIN, ConstantItems, ConstantRows
 from sql.plan.nodes import Const, Expr, InList, Param
 from sql.rewrite.guard_expressions import may_fail
 from sql.types.enums import storage_type_name
 from sql.types.sql_type import SqlType, Value
 
-LIST_MIN: Final = 64
+LIST_MIN: Final = ITEMS_MIN
 """Constants. Fewer are written: DuckDB prunes files by them, and caches the statement."""
 
 _SEPARATOR: Final = "\x1f"
@@ -60,7 +61,10 @@ def constant_list(values: Sequence[Value], type_: SqlType, scope: Scope) -> str 
         return _strings(values, type_, scope) if kinds <= {str, type(None)} else None
     if not kinds <= _TEXTS.keys() or kinds == {type(None)}:
         return None
-    texts = ",".join([_TEXTS[type(value)](value) for value in values])
+    if kinds == {int}:
+        texts = ",".join(map(str, values))
+    else:
+        texts = ",".join([_TEXTS[type(value)](value) for value in values])
     bound = scope.statement.string(f"[{texts}]")
     instant = _INSTANTS.get(storage_type_name(type_.name))
     if instant is None:
@@ -107,6 +111,8 @@ def array_parameter(param: Param, scope: Scope) -> str | None:
 
 def constants_of(exprs: Sequence[Expr]) -> Sequence[Value] | None:
     """The values of expressions that are all constants."""
+    if isinstance(exprs, ConstantItems):
+        return exprs.values
     values: list[Value] = []
     for expr in exprs:
         if not isinstance(expr, Const):
@@ -160,6 +166,10 @@ def constant_rows(rows: Sequence[Sequence[Expr]], scope: Scope) -> Sequence[str]
     if len(rows) < LIST_MIN or not rows[0]:
         return None
     lists: list[str] = []
+    if isinstance(rows, ConstantRows):
+        texts = [constant_list(items.values, items.type, scope) for items in rows.columns]
+        lists = [text for text in texts if text is not None]
+        return lists if len(lists) == len(texts) else None
     for exprs in zip(*rows, strict=True):
         values = constants_of(exprs)
         if values is None or len({duckdb_type(expr.type) for expr in exprs}) > 1:

@@ -13,7 +13,7 @@ INVARIANTS
   E2  nothing that may fail moves: such conditions stay as they are.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Final, TypeAlias
 
@@ -22,7 +22,20 @@ from sql.emit.duckdb.types import bind_variable, duckdb_type
 from sql.emit.state import Scope
 from sql.functions.table import FunctionKind
 from sql.plan.conditions import equality_sides
-from sql.plan.nodes import BoolOp, Call, Case, ColumnId, ColumnRef, Const, Expr, InList, Logical
+from sql.plan.constant_items import ConstantItems
+from sql.plan.constant_rows import ConstantWhens
+from sql.plan.nodes import (
+    BoolOp,
+    Call,
+    Case,
+    ColumnId,
+    ColumnRef,
+    Const,
+    Expr,
+    InList,
+    InRows,
+    Logical,
+)
 from sql.plan.traverse import column_ids, has_subquery, is_volatile_expression
 from sql.rewrite.guard_expressions import may_fail
 from sql.types.sql_type import BOOL, Value
@@ -58,7 +71,7 @@ def merge_equalities(op: BoolOp, args: Sequence[Expr], scope: Scope) -> Sequence
             others += [arg for arg, _ in found]
             continue
         column = found[0][1][0]
-        items = tuple([Const(value, column.type) for _, (_, value) in found])
+        items = ConstantItems([value for _, (_, value) in found], column.type)
         others.append(InList(column, items, op is BoolOp.AND, BOOL))
     return others
 
@@ -124,12 +137,31 @@ def _rows_text(op: BoolOp, rows: Sequence[Sequence[_Pair]], scope: Scope) -> str
     if len(rows) < LIST_MIN or len(rows[0]) > _COLUMNS_MAX:
         return None
     columns = [column for column, _ in rows[0]]
-    lists: list[str] = []
-    for column, values in zip(columns, zip(*rows, strict=True), strict=True):
-        found = constant_list([value for _, value in values], column.type, scope)
-        if found is None:
-            return None
-        lists.append(found)
+    pairs = zip(columns, zip(*rows, strict=True), strict=True)
+    items = [ConstantItems([value for _, value in values], col.type) for col, values in pairs]
+    return _among_rows(op, columns, items, scope)
+
+
+def in_constant_rows(expr: InRows, scope: Scope) -> str | None:
+    """`(a, b) [NOT] IN` many rows as a join; None where that cannot be one."""
+    columns = [arg for arg in expr.args if isinstance(arg, ColumnRef)]
+    items = [column for column in expr.columns if isinstance(column, ConstantItems)]
+    if scope.in_lambda or len(columns) < len(expr.args) or len(items) < len(columns):
+        return None
+    if len(columns) == 1:
+        return scope.emit(InList(columns[0], items[0], expr.negated, BOOL))
+    if scope.joining or len(columns) > _COLUMNS_MAX:
+        return None
+    return _among_rows(BoolOp.AND if expr.negated else BoolOp.OR, columns, items, scope)
+
+
+def _among_rows(
+    op: BoolOp, columns: Sequence[ColumnRef], items: Sequence[ConstantItems], scope: Scope
+) -> str | None:
+    found = [constant_list(column.values, column.type, scope) for column in items]
+    lists = [text for text in found if text is not None]
+    if len(lists) < len(found):
+        return None
     names = [scope.emit(column) for column in columns]
 
     def among(which: Sequence[int]) -> str:
@@ -194,6 +226,11 @@ def looked_up(case: Case, scope: Scope) -> str | None:
         return None
     found: dict[Value, Value] = {}
     subject: ColumnRef | None = None
+    if isinstance(case.whens, ConstantWhens):
+        subject = case.whens.subject if isinstance(case.whens.subject, ColumnRef) else None
+        for key, value in zip(case.whens.keys.values, case.whens.results.values, strict=True):
+            found.setdefault(key, value)
+        return None if subject is None else _from_lists(case, subject, found, scope)
     for when, then in case.whens:
         pair = _comparison(when, "=", scope)
         if pair is None or not isinstance(then, Const) or pair[0] != (subject or pair[0]):
@@ -203,6 +240,14 @@ def looked_up(case: Case, scope: Scope) -> str | None:
             found.setdefault(pair[1], then.value)
     types = {duckdb_type(then.type) for _, then in case.whens}
     if subject is None or types != {duckdb_type(case.type)}:
+        return None
+    return _from_lists(case, subject, found, scope)
+
+
+def _from_lists(
+    case: Case, subject: ColumnRef, found: Mapping[Value, Value], scope: Scope
+) -> str | None:
+    if duckdb_type(case.whens[0][1].type) != duckdb_type(case.type):
         return None
     keys = constant_list(list(found), subject.type, scope)
     values = constant_list(list(found.values()), case.type, scope)

@@ -19,6 +19,7 @@ from sql.emit.duckdb import numbers as duckdb_numbers
 from sql.emit.duckdb import text as duckdb_text
 from sql.emit.duckdb import times as duckdb_times
 from sql.emit.duckdb.constant_lists import (
+    LIST_MIN,
     array_parameter,
     constant_array,
     constants_of,
@@ -27,6 +28,7 @@ from sql.emit.duckdb.constant_lists import (
 )
 from sql.emit.duckdb.equalities import (
     OPERANDS_MAX,
+    in_constant_rows,
     in_groups,
     looked_up,
     merge_equalities,
@@ -39,6 +41,7 @@ from sql.emit.repeated_arguments import write_call
 from sql.emit.state import DEPTH_MAX, TEXT_MAX, Scope
 from sql.emit.templates import fill_template, function_description
 from sql.errors import statement_too_complex
+from sql.plan.constant_rows import rows_as_conditions
 from sql.plan.folded_calls import is_folded_call
 from sql.plan.nodes import (
     AnyAll,
@@ -52,6 +55,7 @@ from sql.plan.nodes import (
     Expr,
     Extreme,
     InList,
+    InRows,
     IsTest,
     Logical,
     Param,
@@ -59,6 +63,7 @@ from sql.plan.nodes import (
     SubqueryKind,
 )
 from sql.plan.renumbering import free_columns
+from sql.plan.traverse import child_expressions
 from sql.rewrite.guard_expressions import guarded_coalesce, guarded_logical, may_fail
 from sql.types.enums import is_enum, storage_type_name
 from sql.types.sql_type import SqlType
@@ -90,7 +95,7 @@ def expression(expr: Expr, scope: Scope) -> str:
     statement.nesting += 1
     if statement.nesting > DEPTH_MAX:
         raise statement_too_complex()
-    if scope.filtering and not isinstance(expr, Logical):
+    if scope.filtering and not isinstance(expr, Logical | InRows):
         scope = replace(scope, filtering=False)
     text = _expression(expr, scope)
     statement.nesting -= 1
@@ -140,6 +145,8 @@ def _expression(expr: Expr, scope: Scope) -> str:
             negation = "not " if expr.negated else ""
             items = ", ".join(scope.key(item, "comparing") for item in expr.items)
             return f"({scope.key(expr.arg, 'comparing')} {negation}in ({items}))"
+        case InRows():
+            return in_constant_rows(expr, scope) or _logical(rows_as_conditions(expr), scope)
         case AnyAll():
             return duckdb_arrays.any_all(expr, scope)
         case Subquery():
@@ -151,10 +158,10 @@ def _in_constants(expr: InList, scope: Scope) -> str | None:
     type_, values = expr.arg.type, constants_of(expr.items)
     if values is None or not duckdb_arrays.compares_natively(type_):
         return None
-    same = all(duckdb_type(item.type) == duckdb_type(type_) for item in expr.items)
-    if not same:
+    types = {item.type for item in child_expressions(expr)}
+    if any(duckdb_type(other) != duckdb_type(type_) for other in types):
         return None
-    if may_fail(expr.arg, by_overflow=False):
+    if may_fail(expr.arg, by_overflow=False) or (scope.joining and len(values) >= LIST_MIN):
         return in_known_list(expr, values, scope)
     return in_constant_list(expr.arg, values, type_, scope, negated=expr.negated)
 

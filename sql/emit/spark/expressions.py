@@ -28,6 +28,7 @@ from sql.emit.spark.worker_functions import native_or_in_worker
 from sql.emit.state import DEPTH_MAX, TEXT_MAX, Scope
 from sql.emit.templates import fill_template, function_description
 from sql.errors import statement_too_complex
+from sql.plan.constant_rows import rows_as_conditions
 from sql.plan.folded_calls import is_folded_call
 from sql.plan.nodes import (
     AnyAll,
@@ -41,6 +42,7 @@ from sql.plan.nodes import (
     Expr,
     Extreme,
     InList,
+    InRows,
     IsTest,
     Logical,
     Param,
@@ -125,6 +127,8 @@ def _expression(expr: Expr, scope: Scope) -> str:
             negation = "not " if expr.negated else ""
             items = ", ".join(inner.key(item, "comparing") for item in expr.items)
             return f"({inner.key(expr.arg, 'comparing')} {negation}in ({items}))"
+        case InRows():
+            return _logical(rows_as_conditions(expr), scope)
         case AnyAll():
             return spark_arrays.any_all(expr, inner)
         case Subquery():

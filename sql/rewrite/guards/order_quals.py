@@ -29,6 +29,7 @@ a condition for rows that those before it rule out (`guard_where_conditions.py`,
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Final
 
 from sql.functions.table import FunctionKind
@@ -47,6 +48,7 @@ from sql.plan.nodes import (
     Filter,
     GroupBy,
     InList,
+    InRows,
     Join,
     JoinKind,
     Plan,
@@ -115,8 +117,8 @@ def _fails_here(plan: Plan) -> bool:
     """Whether a condition may fail, or what is computed right below it (O6)."""
     if not isinstance(plan, Filter | Join):
         return False
-    made = [expr for below in inputs(plan) for expr in _made(below)]
-    return any(map(may_fail, (*plan_expressions(plan), *made)))
+    made = chain.from_iterable(map(_made, inputs(plan)))
+    return any(map(may_fail, chain(plan_expressions(plan), made)))
 
 
 def _made(plan: Plan) -> Iterator[Expr]:
@@ -150,7 +152,7 @@ def _filter(plan: Filter, levels: int = 0) -> Plan:
     parts = _by_cost(flatten_conjuncts(merged.predicate))
     if isinstance(merged.input, Join):
         return _over_join(merged.input, parts)
-    if any(map(may_fail, (*parts, *_made(merged.input)))):
+    if any(map(may_fail, chain(parts, _made(merged.input)))):
         return _below(merged.input, parts)
     return Filter(_behind(merged.input, [*filter(_goes_down, parts)]), conjunction(parts))
 
@@ -168,12 +170,9 @@ def _merged(plan: Filter, levels: int) -> Filter | Project:
     if not isinstance(below, Project) or isinstance(below.input, Window) or levels == _LEVELS_MAX:
         return plan
     parts = _of(flatten_conjuncts(plan.predicate), below.columns, below.exprs)
-    fails = any(map(may_fail, (*parts, *_made(below))))
-    if (
-        not fails
-        or len(parts) < len(flatten_conjuncts(plan.predicate))
-        or any(map(_is_long, parts))
-    ):
+    if len(parts) < len(flatten_conjuncts(plan.predicate)) or any(map(_is_long, parts)):
+        return plan
+    if not any(map(may_fail, chain(parts, _made(below)))):
         return plan
     return replace(below, input=Filter(below.input, conjunction(parts)))
 
@@ -362,6 +361,8 @@ def _own_cost(expr: Expr) -> float:
             return 1
         case InList():
             return 2 if len(expr.items) >= _HASHED_MIN else max(1, len(expr.items) / 2)
+        case InRows():
+            return len(expr.columns) * len(expr.columns[0])
         case AnyAll():
             known = expr.args[1].value if isinstance(expr.args[1], Const) else None
             return (len(known) if isinstance(known, tuple) else _ELEMENTS) / 2

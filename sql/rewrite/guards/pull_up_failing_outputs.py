@@ -77,16 +77,16 @@ _Made: TypeAlias = Mapping[ColumnId, Expr]
 
 def pull_up_failing_outputs(plan: Plan, facts: PlanFacts) -> Plan:
     """The plan with such columns computed where they are used (U1), and conditions below (U3)."""
-    return _plan(plan) if facts.may_fail(by_overflow=False) else plan
+    return _plan(plan, _FailingColumns()) if facts.may_fail(by_overflow=False) else plan
 
 
-def _plan(plan: Plan) -> Plan:
-    made = rewrite_queries(plan, _plan)
+def _plan(plan: Plan, columns: "_FailingColumns") -> Plan:
+    made = rewrite_queries(plan, lambda below: _plan(below, columns))
     if isinstance(made, Join) and made.lateral:
-        return _pulled_aside(made)
+        return _pulled_aside(made, columns)
     if not isinstance(made, Project | Filter | GroupBy | Window):
         return made
-    failing = dict(_failing(made.input))
+    failing = columns.of(made.input)
     asked = {id_ for id_ in _asked(made, failing) if id_ in failing} if failing else set()
     uses = (id_ for expr in plan_expressions(made) for id_ in column_ids(expr))
     if asked and _is_short(uses, {id_: failing[id_] for id_ in asked}):
@@ -109,8 +109,10 @@ def _is_short(uses: Iterable[ColumnId], made: _Made) -> bool:
 
 def _is_long(expr: Expr) -> bool:
     """Whether it has many parts, or many columns when those of its subqueries count, too (U4)."""
+    if has_more_parts(expr, _PARTS_MAX):
+        return True
     columns = islice(column_refs(expr), _PARTS_MAX + 1)
-    return has_more_parts(expr, _PARTS_MAX) or sum(1 for _ in columns) > _PARTS_MAX
+    return has_subquery(expr) and sum(1 for _ in columns) > _PARTS_MAX
 
 
 # --- conditions that go below (U3) -------------------------------------------------------------
@@ -153,28 +155,42 @@ def _is_sinking(part: Expr, passed: _Made, below: Project) -> bool:
 # --- columns that come up (U1) -----------------------------------------------------------------
 
 
-def _failing(plan: Plan) -> Iterator[tuple[ColumnId, Expr]]:
-    """What makes columns of these rows that may fail."""
-    match plan:
-        case Project():
-            # A derived table with windows PostgreSQL does not take apart.
-            is_apart = isinstance(plan.input, Window) and not is_column_selection(plan)
-            below = {} if is_apart else dict(_failing(plan.input))
-            for column, expr in zip(plan.columns, plan.exprs, strict=True):
-                whole = substitute_columns(expr, below)
-                if _is_long(whole):
-                    whole = expr
-                if _fails(whole) and not is_volatile_anywhere(whole):
-                    yield column.id, whole
-        case Filter() | Window():
-            yield from _failing(plan.input)
-        case Join():
-            if plan.kind in NEVER_NULL_LEFT:
-                yield from _failing(plan.left)
-            if plan.kind in NEVER_NULL_RIGHT and not plan.lateral:
-                yield from _failing(plan.right)
-        case _:
-            return
+class _FailingColumns:
+    """What makes columns of rows that may fail. Kept for each plan: queries within each other ask
+    for all those below, at every level.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Plan, _Made]] = {}
+
+    def of(self, plan: Plan) -> _Made:
+        """The columns of these rows that may fail, and what makes them of the rows below."""
+        known = self._known.get(id(plan))
+        if known is None:
+            known = self._known[id(plan)] = plan, dict(self._of(plan))
+        return known[1]
+
+    def _of(self, plan: Plan) -> Iterator[tuple[ColumnId, Expr]]:
+        match plan:
+            case Project():
+                # A derived table with windows PostgreSQL does not take apart.
+                is_apart = isinstance(plan.input, Window) and not is_column_selection(plan)
+                below = {} if is_apart else self.of(plan.input)
+                for column, expr in zip(plan.columns, plan.exprs, strict=True):
+                    whole = substitute_columns(expr, below) if below else expr
+                    if _is_long(whole):
+                        whole = expr
+                    if _fails(whole) and not is_volatile_anywhere(whole):
+                        yield column.id, whole
+            case Filter() | Window():
+                yield from self.of(plan.input).items()
+            case Join():
+                if plan.kind in NEVER_NULL_LEFT:
+                    yield from self.of(plan.left).items()
+                if plan.kind in NEVER_NULL_RIGHT and not plan.lateral:
+                    yield from self.of(plan.right).items()
+            case _:
+                return
 
 
 def _fails(expr: Expr) -> bool:
@@ -214,9 +230,9 @@ def _in_branches(expr: Expr) -> Iterator[ColumnId]:
             yield from _in_branches(part)
 
 
-def _pulled_aside(plan: Join) -> Plan:
+def _pulled_aside(plan: Join, columns: _FailingColumns) -> Plan:
     """A lateral join whose right side, which may have no rows, asks for what the left one makes."""
-    failing = dict(_failing(plan.left))
+    failing = columns.of(plan.left)
     made = {id_: failing[id_] for id_ in plan_column_ids(plan.right) if id_ in failing}
     if not made or not _is_short(plan_column_ids(plan.right), made):
         return plan

@@ -10,6 +10,7 @@ from ingest.postgres.replication_connection import ReplicationStream
 from ingest.postgres.upstream_types import chosen_columns
 from ingest.reader import (
     ReaderFailure,
+    ReadLimits,
     SourceProgress,
     UpstreamColumn,
     UpstreamTable,
@@ -216,25 +217,49 @@ def test_a_wider_column_here_reads_on_when_upstream_widens_its_own(
 # ---------------------------------------------------------------- limits
 
 
-def test_a_transaction_beyond_the_limit_is_refused_with_its_place(
-    database: UpstreamDatabase,
-) -> None:
-    """What came before it is given first; memory stays below the limit."""
+def test_a_large_transaction_comes_in_parts(database: UpstreamDatabase) -> None:
+    """What came before it is given first, and what comes behind it with its end."""
 
     async def scenario() -> None:
-        reader, _, _ = await started(database, transaction_size_max=20_000)
+        reader, progress, _ = await started(database, part_size=20_000)
         database.execute(
             "INSERT INTO t (id) VALUES (1)",
-            "INSERT INTO t (id) SELECT generate_series(2, 2000)",
+            "INSERT INTO t (id) SELECT generate_series(2, 5000)",
+            "INSERT INTO t (id) VALUES (5001)",
         )
-        batches, failure = await read_until_failure(reader)
-        assert len(new_rows(batches)) == 1
-        assert (failure.code, failure.broken) == ("54000", True)
-        assert "20000 bytes" in failure.message
-        assert failure.place is not None
+        newest = (await reader.newest())["lsn"]
+        batches = [await reader.read(ReadLimits(wait_ms=20))]
+        while batches[-1].upto["lsn"] < newest:
+            batches.append(await reader.read(ReadLimits(wait_ms=20)))
+        assert [row[0] for row in new_rows(batches)] == list(range(1, 5002))
+        parts = [batch for batch in batches if not batch.ends]
+        assert len(parts) > 2
+        assert batches[0].ends
+        assert {batch.upto["lsn"] for batch in parts} == {batches[0].upto["lsn"]}
+        assert all(batch.size < 21_000 for batch in parts)
+        assert progress.position["lsn"] < batches[0].upto["lsn"]
         await reader.release()
 
     database.execute(*T)
+    run(scenario())
+
+
+def test_a_row_beyond_the_limit_is_refused(database: UpstreamDatabase) -> None:
+    """What came before it is given first; memory stays below the limit."""
+
+    async def scenario() -> None:
+        reader, _, _ = await started(database, record_max=20_000)
+        database.execute(
+            "INSERT INTO t (id) VALUES (1)",
+            "INSERT INTO t (id, w) VALUES (2, repeat('x', 20000))",
+        )
+        batches, failure = await read_until_failure(reader)
+        assert len(new_rows(batches)) == 1
+        assert (failure.code, failure.broken, failure.place) == ("54000", True, None)
+        assert "a row of public.t has more than 20000 bytes" in failure.message
+        await reader.release()
+
+    database.execute(*T, "ALTER TABLE t ADD COLUMN w text")
     run(scenario())
 
 

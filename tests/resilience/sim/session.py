@@ -25,12 +25,12 @@ from coordinator.core.messages.catalog_changes import (
     RemoveTable,
 )
 from coordinator.core.messages.identities import Isolation
-from coordinator.core.messages.replies import RefusedReason
+from coordinator.core.messages.replies import Committed, RefusedReason, ReplyValue
 from coordinator.core.messages.requests import Insertion
 from coordinator.core.short_writes.by_key import RowValues
 from coordinator.core.transactions import VALIDATING
 from coordinator.core.views.deltas import ComputedRows
-from coordinator.driver.coordination import LockBlocks, RequestRefused
+from coordinator.driver.coordination import LockBlocks, RequestRefused, reply_in_kind
 from coordinator.transaction.notifications import PendingNotifications
 from sql.catalog.catalog import SYSTEM_TIMELINE, NameDependency, ReadHold, Table
 from sql.catalog.objects import ExactView
@@ -127,7 +127,7 @@ class Session(Queries):
         self._driver.abort(self._txn)
         self.world.tally.changed_by_key += 1
         try:
-            done = await self._driver.change_by_key(self._owner, change)
+            done = await self._write_alone(change)
         except LockBlocks:
             if self._single:
                 # It has no transaction to wait in: then the long way.
@@ -229,7 +229,7 @@ class Session(Queries):
 
     async def _failure_of(self, change: KeyChange) -> SqlError | LockBlocks | None:
         try:
-            await self._driver.change_by_key(self._owner, change)
+            await self._write_alone(change)
         except (SqlError, LockBlocks) as failure:
             return failure
         return None
@@ -269,9 +269,19 @@ class Session(Queries):
             return await self._change_by_key(self._key_change(table, add_rows(content)))
         self._driver.abort(self._txn)
         self.world.tally.inserted_alone += 1
-        return await self._driver.insert(
-            self._owner, Insertion(table, content, 24, ContentEncoder(table), self._names)
-        )
+        insertion = Insertion(table, content, 24, ContentEncoder(table), self._names)
+        return (await self._write_alone(insertion)).ts
+
+    async def _write_alone(self, write: Insertion | KeyChange) -> Committed:
+        """A write that is its whole transaction."""
+        heard: asyncio.Future[ReplyValue | None] = asyncio.get_running_loop().create_future()
+
+        def hear(reply: ReplyValue | None) -> None:
+            if not heard.done():
+                heard.set_result(reply)
+
+        self._driver.begin_write(self._owner, write, hear)
+        return reply_in_kind(await heard, Committed, SYSTEM_TIMELINE.name)
 
     def advance(self, by: int) -> None:
         """The commit moves a timeline without a clock so far ahead."""

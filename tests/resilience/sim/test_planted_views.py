@@ -1,6 +1,6 @@
 """Bugs planted into views that follow their inputs: the simulation must find each of them."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import pytest
@@ -11,7 +11,12 @@ from coordinator.core.change_streams import requests, subscriptions
 from coordinator.core.gathering import Gathering
 from coordinator.core.group_commit import GroupCommit, UnwrittenHolder
 from coordinator.core.group_members import GroupMember, PendingAttach, PendingInsert
-from coordinator.core.messages.catalog_changes import AttachView, CatalogChange, LeaveView
+from coordinator.core.messages.catalog_changes import (
+    AttachView,
+    CatalogChange,
+    LeaveView,
+    LeftBecause,
+)
 from coordinator.core.messages.replies import Refused
 from coordinator.core.recent_writes import CommittedWrites
 from coordinator.core.transactions import Transaction
@@ -27,6 +32,8 @@ from storage.shard import ShardState
 from storage.stash import Put
 from storage.types import ShardId, Timestamp
 from tests.resilience.sim.planted import Plant, Planted, assert_found
+
+NO_CAUSES: Mapping[int, LeftBecause] = {}
 
 
 def behind_unnoticed(patch: pytest.MonkeyPatch) -> None:
@@ -49,9 +56,10 @@ def behind_unnoticed_in_the_group(patch: pytest.MonkeyPatch) -> None:
         changes: Iterable[CatalogChange] = (),
         *,
         maintained: Collection[int] = (),
+        because: Mapping[int, LeftBecause] = NO_CAUSES,
     ) -> None:
         was = self.catalog
-        leave(self, written, changes, maintained=maintained)
+        leave(self, written, changes, maintained=maintained, because=because)
         if self.catalog is not was:
             before[id(self.catalog)] = before.get(id(was), was)
 
@@ -80,11 +88,12 @@ def _left_alone(kind: str) -> Plant:
             changes: Iterable[CatalogChange] = (),
             *,
             maintained: Collection[int] = (),
+            because: Mapping[int, LeftBecause] = NO_CAUSES,
         ) -> None:
             # Those of a transaction are a list, those of a unit a set.
             found = {tuple: "alone", list: "in a transaction"}.get(type(written), "in a unit")
             if found != kind:
-                leave(self, written, changes, maintained=maintained)
+                leave(self, written, changes, maintained=maintained, because=because)
 
         patch.setattr(Gathering, "leave_views", some)
 

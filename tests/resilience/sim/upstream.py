@@ -10,7 +10,8 @@ So the judges say whether every strict read that begins afterwards sees it (F3 o
 
 INVARIANTS
   U1  nothing is acknowledged that was not given, and nothing is read that is forgotten (F3, F4).
-  U2  a reader gives whole transactions, in their order, from where it was started (F6, F9).
+  U2  a reader gives whole transactions, in their order, from where it was started (F6, F9). Some
+      come in parts, as large ones do.
   U3  what stands here for a source is gone some time after its DROP (F8); the workload looks.
   U4  a slot has one reader: who starts takes it from whoever had it. It has nothing from before it
       was made.
@@ -219,6 +220,8 @@ class ScriptedReader:
         self._fault = fault
         self._leads = leads
         self._next = 0
+        self._taken = 0
+        """Changes of the next transaction that were given as parts of it."""
         self._started = False
         self._closed = False
         self._snapshot: dict[str, list[ChangeRow]] = {}
@@ -267,7 +270,7 @@ class ScriptedReader:
                 self._upstream.found("slot", f"{self._slot} is started, and is not there")
             raise ReaderFailure("42704", "the slot is gone", broken=True)
         slot.holder = self
-        self._next, self._started = progress.position[OFFSET], True
+        self._next, self._taken, self._started = progress.position[OFFSET], 0, True
         self._tables = {one.reference for one in tables}
         self._later = progress.later
         self._check_not_forgotten()
@@ -309,18 +312,34 @@ class ScriptedReader:
             await asyncio.sleep(rng.random() * 0.2)
         elif self._next >= len(upstream.log):
             await asyncio.sleep(min(limits.wait_ms / 1_000, rng.random() * 0.02))
-        end = min(len(upstream.log), self._next + rng.choice((1, 1, 2, 5)))
         self._check_not_forgotten()
+        if self._next < len(upstream.log) and (self._taken or rng.random() < 0.3):
+            end = self._next + 1
+            some = self._changes_of(self._next)[self._taken :]
+            part = some[: rng.randint(0, len(some))]
+            ends = len(part) == len(some) and rng.random() < 0.7
+        else:
+            end = min(len(upstream.log), self._next + rng.choice((1, 1, 2, 5)))
+            part = [one for at in range(self._next, end) for one in self._changes_of(at)]
+            ends = True
         changes: dict[str, list[UpstreamChange]] = {}
-        for at, transaction in enumerate(upstream.log[self._next : end], self._next):
-            for name, some in transaction.changes.items():
-                if self._wants(name, at):
-                    changes.setdefault(name, []).extend(some)
+        for name, change in part:
+            changes.setdefault(name, []).append(change)
         await self._may_fail("after source.read")
-        self._next = max(self._next, end)
+        self._taken = 0 if ends else self._taken + len(part)
+        self._next = max(self._next, end if ends else 0)
         if self._is_main:
             upstream.given = max(upstream.given, self._next)
-        return SourceBatch({OFFSET: self._next}, changes)
+        return SourceBatch({OFFSET: self._next}, changes, ends=ends)
+
+    def _changes_of(self, at: int) -> Sequence[tuple[str, UpstreamChange]]:
+        """Of a transaction, those that are wanted."""
+        return [
+            (name, change)
+            for name, some in self._upstream.log[at].changes.items()
+            if self._wants(name, at)
+            for change in some
+        ]
 
     def _check_holds(self) -> None:
         """U4."""

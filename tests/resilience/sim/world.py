@@ -40,6 +40,7 @@ from tests.resilience.sim.key_changes import key_index
 from tests.resilience.sim.odds import CALM, Odds, draw_settings
 from tests.resilience.sim.rows import Reader
 from tests.resilience.sim.server import Server, WallClock, is_bug
+from tests.resilience.sim.staging import spool
 from tests.resilience.sim.upstream import ScriptedUpstream
 from tests.resilience.sim.view_maintenance import ViewMaintenance
 
@@ -160,18 +161,23 @@ class World:
         self.servers.append(server)
         fault = partial(self._fault, server)
         stash = self._kinds.choice((FaultyStash, PromptFaultyStash))(self.stash, fault)
-        store = TwoStepStore(self.store, partial(self._fault_between, server), self._linked)
         server.over.add_done_callback(lambda _: self._bury(server))
         self.note(f"start {number}")
-        server.start(stash, FaultyObjectStore(store, fault))
+        server.start(stash, self._store_of(server))
         return server
+
+    def _store_of(self, server: Server) -> FaultyObjectStore:
+        store = TwoStepStore(self.store, partial(self._fault_between, server), self._linked)
+        return FaultyObjectStore(store, partial(self._fault, server))
 
     def _sources(self, server: Server) -> SourceComponents:
         def leads() -> bool:
             return server.epoch == self.stash.epoch
 
         readers = self.upstream.readers(partial(self._fault, server), leads)
-        return SourceComponents(readers, key_index(self.store))
+        staging = spool(self._store_of(server), self.random)
+        in_memory = self.random.choice((0, 100, 1 << 20))
+        return SourceComponents(readers, key_index(self.store), staging, in_memory)
 
     def _bury(self, server: Server) -> None:
         self.note(f"server {server.number} is over: {server.cause!r}")

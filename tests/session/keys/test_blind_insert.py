@@ -6,6 +6,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from coordinator.core.messages.requests import Insertion
 from coordinator.driver.timelines import Timelines
 from sql.catalog.catalog import Column, Table
 from sql.statements.bound import Modify
@@ -22,13 +23,13 @@ class Counted:
         self.count = 0
         timelines = stack.services.coordination
         assert isinstance(timelines, Timelines)
-        insert = timelines.insert
+        begin_write = timelines.begin_write
 
-        async def counted(*args: Any) -> Any:
-            self.count += 1
-            return await insert(*args)
+        def counted(owner: Any, write: Any, on_reply: Any) -> None:
+            self.count += isinstance(write, Insertion)
+            begin_write(owner, write, on_reply)
 
-        monkeypatch.setattr(timelines, "insert", counted)
+        monkeypatch.setattr(timelines, "begin_write", counted)
 
 
 def test_it_knows_whatever_a_table_or_a_statement_has() -> None:

@@ -1,12 +1,12 @@
 """RETURNING, sequences and the clock in short writes: what ORMs send."""
 
 import asyncio
-from collections.abc import Callable
 from typing import Any
 
 import psycopg
 import pytest
 
+from coordinator.core.messages.requests import Insertion
 from coordinator.driver.timelines import Timelines
 from coordinator.execution.context import ExecutionLimits
 from tests.support.connections import GatedStash, all_rows, blocked, connected, on_a_loop
@@ -35,15 +35,18 @@ class Counted:
         self.taken = {"insert": 0, "change_by_key": 0, "change_in_block": 0}
         timelines = stack.services.coordination
         assert isinstance(timelines, Timelines)
-        for name in self.taken:
-            monkeypatch.setattr(timelines, name, self._counting(name, getattr(timelines, name)))
+        begin_write, change = timelines.begin_write, timelines.change_in_block
 
-    def _counting(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
-        def counted(*args: Any) -> Any:
-            self.taken[name] += 1
-            return method(*args)
+        def begun(owner: Any, write: Any, on_reply: Any) -> None:
+            self.taken["insert" if isinstance(write, Insertion) else "change_by_key"] += 1
+            begin_write(owner, write, on_reply)
 
-        return counted
+        def changed(*args: Any) -> Any:
+            self.taken["change_in_block"] += 1
+            return change(*args)
+
+        monkeypatch.setattr(timelines, "begin_write", begun)
+        monkeypatch.setattr(timelines, "change_in_block", changed)
 
     def since(self) -> tuple[int, ...]:
         """Alone without and with a key or RETURNING, and in blocks; and begin anew."""

@@ -8,8 +8,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from coordinator.core.messages.replies import RefusedReason
-from coordinator.driver.coordination import RequestRefused
+from coordinator.core.messages.replies import Refused, RefusedReason
+from coordinator.core.messages.requests import Insertion
 from coordinator.driver.timelines import Timelines
 from coordinator.execution.context import ExecutionLimits
 from sql.catalog.catalog import Column, Key, Table
@@ -34,17 +34,19 @@ class Counted:
         self.refused = 0
         timelines = stack.services.coordination
         assert isinstance(timelines, Timelines)
-        change = timelines.change_by_key
+        begin_write = timelines.begin_write
 
-        async def counted(*args: Any) -> Any:
-            self.taken += 1
-            try:
-                return await change(*args)
-            except RequestRefused as refused:
-                self.refused += refused.reason is RefusedReason.STALE
-                raise
+        def counted(owner: Any, write: Any, on_reply: Any) -> None:
+            def heard(reply: Any) -> None:
+                is_refused = isinstance(reply, Refused)
+                self.refused += is_refused and reply.reason is RefusedReason.STALE
+                on_reply(reply)
 
-        monkeypatch.setattr(timelines, "change_by_key", counted)
+            is_change = not isinstance(write, Insertion)
+            self.taken += is_change
+            begin_write(owner, write, heard if is_change else on_reply)
+
+        monkeypatch.setattr(timelines, "begin_write", counted)
 
 
 async def _warm(connection: Any) -> None:

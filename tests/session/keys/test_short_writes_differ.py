@@ -9,6 +9,8 @@ from typing import Any
 import psycopg
 import pytest
 
+from coordinator.core.messages.replies import Committed
+from coordinator.core.messages.requests import Insertion
 from coordinator.execution.context import ExecutionLimits
 from tests.support.connections import connected, on_a_loop
 from tests.support.stack import running
@@ -134,15 +136,17 @@ async def _told(
     limits = ExecutionLimits(short_writes=short)
     async with running(limits=limits) as stack, connected(stack, 1) as (one,):
         timelines: Any = stack.services.coordination
-        taken, change = 0, timelines.change_by_key
+        taken, begin_write = 0, timelines.begin_write
 
-        async def counted(*args: Any) -> Any:
-            nonlocal taken
-            done = await change(*args)
-            taken += 1
-            return done
+        def counted(owner: Any, write: Any, on_reply: Any) -> None:
+            def heard(reply: Any) -> None:
+                nonlocal taken
+                taken += isinstance(reply, Committed) and not isinstance(write, Insertion)
+                on_reply(reply)
 
-        timelines.change_by_key = counted
+            begin_write(owner, write, heard)
+
+        timelines.begin_write = counted
         await one.execute(made.encode())
         for text, values in script:
             try:

@@ -17,6 +17,7 @@ import pytest
 from compute.reference.executor import ReferenceExecutor
 from coordinator.execution.context import ExecutionLimits
 from coordinator.pgwire.client_codec import encode_frontend
+from coordinator.pgwire.flights import Flight
 from coordinator.pgwire.messages import (
     BackendMessage,
     Bind,
@@ -252,10 +253,17 @@ async def _told(
     """What the client is told, and how many answers were short."""
     short_ones = 0
     answer, answer_commit = ShortAnswers.answer, ShortCommits.answer
+    finish = ShortCommits.finish
 
-    def counted(self: ShortAnswers) -> bool:
+    def counted(self: ShortAnswers, flight: Flight) -> bool:
         nonlocal short_ones
-        done = answer(self)
+        done = answer(self, flight)
+        short_ones += done
+        return done
+
+    def counted_finish(self: ShortCommits, flight: CommitFlight) -> bool:
+        nonlocal short_ones
+        done = finish(self, flight)
         short_ones += done
         return done
 
@@ -268,6 +276,7 @@ async def _told(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ShortAnswers, "answer", counted)
         patch.setattr(ShortCommits, "answer", counted_commit)
+        patch.setattr(ShortCommits, "finish", counted_finish)
         store = MemoryObjectStore()
         local = ReferenceExecutor(
             lambda shard, file: pq.read_table(io.BytesIO(store.peek(f"{shard}/{file.name}")))

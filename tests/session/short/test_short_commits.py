@@ -51,11 +51,17 @@ class Taken:
         self.answered = self.left = 0
         self.messages: list[object] = []
         answer, extended, query = ShortCommits.answer, Commands.extended, Commands.query
+        finish = ShortCommits.finish
 
         async def counted(short: ShortCommits, flight: CommitFlight) -> None:
             await answer(short, flight)
             self.left += flight.is_left
             self.answered += not flight.is_left
+
+        def finished(short: ShortCommits, flight: CommitFlight) -> bool:
+            done = finish(short, flight)
+            self.answered += done
+            return done
 
         def one(commands: Commands, message: Any) -> Any:
             self.messages.append(message)
@@ -66,6 +72,7 @@ class Taken:
             return query(commands, words)
 
         patch.setattr(ShortCommits, "answer", counted)
+        patch.setattr(ShortCommits, "finish", finished)
         patch.setattr(Commands, "extended", one)
         patch.setattr(Commands, "query", text)
 
@@ -333,3 +340,50 @@ def test_a_stash_that_is_shared_is_served_the_same(monkeypatch: pytest.MonkeyPat
             assert stack.driver.core.observe() is not None
 
     story()
+
+
+@on_a_loop
+async def test_a_notification_comes_behind_the_tag_of_a_write_under_way() -> None:
+    stash = GatedStash()
+    async with running(stash=stash) as stack, connected(stack, 2) as (one, other):
+        await tables(one)
+        client = await asyncio.to_thread(WireClient, stack.dsn)
+        put = Parse("put", "insert into k values ($1, 0)", ())
+        client.send(Query("listen news"), put, Sync(), *flight("put", 88))
+        await asyncio.to_thread(client.answers, 3)
+        await one.execute("begin")
+        await run(one, KEYED, 89)
+        await one.execute("notify news, 'said'")
+        stash.gate.clear()
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(one.execute("commit"))
+            await waiting(stack, other, 1)
+            client.send(*flight("put", 90), Query("select 1"))
+            await waiting(stack, other, 2)
+            stash.gate.set()
+            answers = await asyncio.to_thread(client.answers, 2)
+        client.close()
+        kinds = [type(message).__name__ for message in answers]
+        first = kinds[: kinds.index("ReadyForQuery") + 1]
+        assert first == [
+            "BindComplete", "CommandComplete", "NotificationResponse", "ReadyForQuery"
+        ]  # fmt: skip
+        assert told(answers)[1:] == [(b"1",), "SELECT 1"]
+
+
+@on_a_loop
+async def test_a_server_that_drains_answers_the_write_under_way() -> None:
+    stash = GatedStash()
+    async with running(stash=stash) as stack, connected(stack, 2) as (one, other):
+        await tables(one)
+        stash.gate.clear()
+        async with asyncio.TaskGroup() as tasks:
+            writing = tasks.create_task(run(one, KEYED, 80))
+            await waiting(stack, other, 1)
+            ends = f"select pg_terminate_backend({one.info.backend_pid})"
+            assert await all_rows(other, ends) == [(True,)]
+            stash.gate.set()
+            assert await writing == "INSERT 0 1"
+        with pytest.raises(psycopg.OperationalError):
+            await one.execute("select 1")
+        assert await all_rows(other, "select n from k where id = 80") == [(0,)]

@@ -7,6 +7,7 @@ from datetime import date
 import pytest
 from psycopg.errors import StringDataRightTruncation
 
+from coordinator.pgwire.flights import Flight
 from coordinator.pgwire.messages import (
     CommandComplete,
     Query,
@@ -58,8 +59,8 @@ class Counted:
         self._count = 0
         answer = ShortAnswers.answer
 
-        def counted(short: ShortAnswers) -> bool:
-            done = answer(short)
+        def counted(short: ShortAnswers, flight: Flight) -> bool:
+            done = answer(short, flight)
             self._count += done
             return done
 

@@ -9,6 +9,7 @@ import contextlib
 import itertools
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -23,7 +24,6 @@ from coordinator.core.views.deltas import ComputedRows, MaintainViews, ViewsMain
 from coordinator.driver.coordination import RequestRefused
 from coordinator.execution import create_table_as
 from coordinator.execution.context import Done, Execution
-from coordinator.execution.views import maintain
 from sql.statements.bound import RefreshMaterializedView
 from storage.memory import MemoryStash
 from storage.types import Timestamp
@@ -289,13 +289,18 @@ async def test_more_changes_than_a_batch_adds_leave_it_behind(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Found by a hostile user: the server ended."""
-    monkeypatch.setattr(maintain, "DELTA_ROWS_MAX", 5)
     async with behind(monkeypatch, VIEWS["sums"]) as (stack, one, _):
+        maintain = stack.driver.maintain_views
+
+        async def few(effect: MaintainViews) -> ViewsMaintained:
+            return await maintain(replace(effect, rows_max=5))
+
+        monkeypatch.setattr(stack.driver, "maintain_views", few)
         await play(one, "alter table t add column more int")
         (known,) = stack.services.catch_up.views.values()
         await told(stack, lambda: known.last_error is not None)
         assert "more than 5 rows came and went" in str(await value(one, ERROR))
-        monkeypatch.setattr(maintain, "DELTA_ROWS_MAX", 10_000)
+        monkeypatch.setattr(stack.driver, "maintain_views", maintain)
         await told(stack, partial(is_exact, stack))
         assert await same_rows(one, [await value(one, NOW)]) == 1
 

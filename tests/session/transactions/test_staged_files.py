@@ -5,6 +5,7 @@ A statement's rows are staged beyond a few bytes here, a transaction's beyond a 
 
 import asyncio
 import contextlib
+import re
 from collections.abc import AsyncIterator, Sequence
 
 import psycopg
@@ -33,7 +34,9 @@ class Files:
         self._store = store
 
     async def names(self) -> list[str]:
-        return [name for name in await self._store.list("") if "staged-" in name]
+        return [
+            name for name in await self._store.list("") if re.search("part-[0-9a-f]{24}-", name)
+        ]
 
 
 @contextlib.asynccontextmanager

@@ -18,6 +18,7 @@ from coordinator.core.messages.requests import (
 from coordinator.core.sources.completions import (
     AsideCopied,
     BatchPrepared,
+    PartPrepared,
     SourceAcknowledged,
     SourceFailed,
     SourcePulled,
@@ -104,13 +105,16 @@ class SourceStory(Story):
                     BadRecord("a", {"row": row}, "22008", "too late")
                     for row in range(int(arguments.get("bad", "0")))
                 ]
-                batch = SourceBatch(upto, {"a": changes} if changes else {}, bad)
+                by_table = {"a": changes} if changes else {}
+                batch = SourceBatch(upto, by_table, bad, ends="part" not in names)
                 return SourcePulled(SOURCE.oid, attempt, batch)
             case "prepared":
                 write = written(TransactionId(0), self.table("a"), arguments)
                 bad_ones = int(arguments.get("bad", "0"))
                 writes = {self.shard("a"): write.batch}
                 return BatchPrepared(SOURCE.oid, attempt, upto, writes, bad_ones)
+            case "part_prepared":
+                return PartPrepared(SOURCE.oid, attempt, int(arguments.get("bad", "0")))
             case "failed":
                 broken = "broken" in names
                 return SourceFailed(SOURCE.oid, attempt, "08006", "away", broken=broken)
@@ -161,6 +165,10 @@ class SourceStory(Story):
                 return f"copy aside, attempt {attempt}"
             case PullSource(attempt=attempt):
                 return f"pull, attempt {attempt}"
+            case PrepareBatch(attempt=attempt, batch=batch) if effect.goes_on or not batch.ends:
+                which = "a first part" if not effect.goes_on else "a part"
+                which = f"{which}, {len(effect.views)} views" if batch.ends is False else "the end"
+                return f"prepare {which}, attempt {attempt}"
             case PrepareBatch(attempt=attempt, batch=batch):
                 return f"prepare up to {batch.upto['offset']}, attempt {attempt}"
             case AcknowledgeSource(upto=upto):
