@@ -8,7 +8,7 @@ are compared at one timestamp. A view that is behind is read by its query: it ha
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -82,7 +82,7 @@ def compare_views(connection: "Connection[Any]") -> ViewComparisons:
 
 
 @contextmanager
-def _rolled_back(connection: "Connection[Any]") -> Iterator[None]:
+def _rolled_back(connection: "Connection[Any]") -> Generator[None]:
     connection.execute("BEGIN ISOLATION LEVEL SERIALIZABLE")
     try:
         yield

@@ -24,6 +24,7 @@ def test_views_are_their_queries_after_kills(tmp_path: Path, size: ViewedLoadSiz
             server.start()
 
         load.run(strike)
+        load.settle()
         # A last cut of everything, and recovery from it.
         assert server.stop() == 0, server.log
         checked = server.check()

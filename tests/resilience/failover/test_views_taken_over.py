@@ -37,6 +37,7 @@ def test_views_are_their_queries_at_the_next_coordinator(tmp_path: Path) -> None
                 assert old.server.wait() == 1, old.server.log
 
         load.run(strike)
+        load.settle()
         assert leader.server.stop() == 0, leader.server.log
         checked = shared.check()
         assert checked.returncode == 0, checked.stdout + checked.stderr
