@@ -80,7 +80,7 @@ class Session(Queries):
         self._computed: tuple[int, ExactView] | None = None
         self._insert: tuple[Table, Sequence[Content]] | None = None
         self._change: KeyChange | None = None
-        self._told: list[ReplyValue | None] = []
+        self._heard: list[ReplyValue | None] = []
         self._affected: int | None = None
         self.promised_rows: int | None = None
         """How many rows a short write changes; None: that depends."""
@@ -209,10 +209,11 @@ class Session(Queries):
         self._driver.abort(self._txn)
         self.asked_to_commit = True
         self.world.tally.changed_by_key += len(changes)
+        self._heard.clear()
         sent: list[asyncio.Task[SqlError | LockBlocks | None]] = []
         async with asyncio.TaskGroup() as tasks:
             for key, make in changes:
-                if self._told:
+                if self._heard:
                     break  # what comes next is sent only if nothing has been answered yet
                 change = self._key_change(self.table(table_of(key)), make)
                 sent.append(tasks.create_task(self._failure_of(change)))
@@ -278,7 +279,7 @@ class Session(Queries):
         heard: asyncio.Future[ReplyValue | None] = asyncio.get_running_loop().create_future()
 
         def hear(reply: ReplyValue | None) -> None:
-            self._told.append(reply)
+            self._heard.append(reply)
             if not heard.done():
                 heard.set_result(reply)
 
