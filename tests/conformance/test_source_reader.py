@@ -7,7 +7,7 @@ commit while they are read, and that keep a slot, have `tests/ingest/test_confor
 import asyncio
 import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import wraps
 
 import pytest
@@ -40,6 +40,8 @@ class Place:
     tables: Sequence[UpstreamTable]
     fill: Callable[[], None] = lambda: None
     """What upstream commits behind its beginning."""
+    identity: dict[str, str] = field(default_factory=dict[str, str])
+    """What `prepare` has added to that of the upstream."""
 
 
 def generator(kind: str) -> Place:
@@ -66,7 +68,8 @@ def scripted() -> Place:
     tables = [UpstreamTable(name, (column, column, column)) for name in ("a", "b")]
     rows = sum(len(some) for changes in made for some in changes.values())
     slot = f"{MAIN}.1"
-    return Place(lambda: ScriptedReader(upstream, fault, lambda: True, slot), rows, tables, fill)
+    make = lambda: ScriptedReader(upstream, fault, lambda: True, slot, 1)  # noqa: E731
+    return Place(make, rows, tables, fill)
 
 
 PLACES = {
@@ -119,12 +122,13 @@ async def beginning(place: Place) -> Position:
         pytest.fail(f"{found} is there before the first change")
     await reader.close()
     place.fill()
+    place.identity |= progress.identity
     return progress.position
 
 
 async def start(reader: SourceReader, place: Place, after: Position) -> None:
     """As a source does that was read up to there."""
-    identity = (await reader.inspect()).identity
+    identity = {**(await reader.inspect()).identity, **place.identity}
     assert await reader.start(SourceProgress(after, identity), place.tables) == identity
 
 
