@@ -164,7 +164,8 @@ async def test_an_overflow_leaves_the_view_behind_and_no_writer() -> None:
         await play(one, "insert into t values (4, 2, 40000)")
         assert await value(one, STATE.format("m")) == "behind"
         because = "select given_up_because from meridian.materialized_views"
-        assert str(await value(one, because)).startswith("22003")
+        told = str(await value(one, because))
+        assert "22003" in told
         await refused(one, "table m", errors.NumericValueOutOfRange)
         await play(one, "delete from t where id = 4", "refresh materialized view m")
         await check(one)
