@@ -154,6 +154,8 @@ class Timelines:
         while driver is None:
             if _is_cancelled():
                 raise asyncio.CancelledError
+            if self._stopping:
+                return
             await asyncio.sleep(OPEN_PAUSE_S)
             driver = await self._try_open(timeline)
         if self._opening[timeline.name] is asyncio.current_task():
@@ -161,6 +163,8 @@ class Timelines:
         catalog = self._system.core.catalog
         if catalog.timelines.get(timeline.name) != timeline or self._tasks is None:
             return
+        if self._stopping:
+            return  # those that run were told to stop, and nobody would tell this one
         self._lines[timeline.name] = driver
         # What was published while it was opened.
         driver.deliver(CatalogPublished(tables_as_changes(catalog, timeline.name), catalog))

@@ -189,7 +189,6 @@ async def _crashed(write: int, *, done: bool) -> bool:
     return reached
 
 
-@pytest.mark.slow  # It hangs since groups are handed over without a task.
 @pytest.mark.parametrize("done", [False, True])
 def test_all_or_nothing_at_every_write(*, done: bool) -> None:
     write = 1

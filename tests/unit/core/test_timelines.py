@@ -39,14 +39,32 @@ class Opening:
         raise AssertionError("nobody sets it")
 
 
+class Late(Opening):
+    """Opens when it is told to; `fails`: it never can."""
+
+    def __init__(self, *, fails: bool) -> None:
+        super().__init__()
+        self.go_on = asyncio.Event()
+        self._fails = fails
+
+    async def __call__(self, timeline: Timeline, catalog: Catalog) -> Driver:
+        self.began.set()
+        await self.go_on.wait()
+        if self._fails:
+            raise Indeterminate("the store is away")
+        return await started()
+
+
 async def nothing_left(_timeline: Timeline) -> None:
     """Who removes what a dropped timeline leaves."""
 
 
 @asynccontextmanager
-async def opening_for_ever() -> AsyncGenerator[tuple[Timelines, Opening, asyncio.Task[None]]]:
+async def opening_for_ever(
+    opening: Opening | None = None,
+) -> AsyncGenerator[tuple[Timelines, Opening, asyncio.Task[None]]]:
     """A server that is about to open a timeline."""
-    opening = Opening()
+    opening = opening or Opening()
     timelines = Timelines(await started(), [], opening, nothing_left)
     # Not in a group: one that is told to end a second time does not tell its tasks again.
     running = asyncio.get_running_loop().create_task(timelines.run())
@@ -82,5 +100,19 @@ def test_a_stale_read_does_not_wait_for_an_opening() -> None:
             with pytest.raises(RequestRefused) as refused:
                 await timelines.snapshot(txn, timeline=LINE.name)
             assert refused.value.sqlstate == "40001"
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_server_that_stops_while_it_opens_a_timeline_ends(*, fails: bool) -> None:
+    async def story() -> None:
+        late = Late(fails=fails)
+        async with opening_for_ever(late) as (timelines, _, running):
+            stopping = asyncio.get_running_loop().create_task(timelines.stop())
+            await asyncio.sleep(0)
+            late.go_on.set()
+            await stopping
+            await running
 
     asyncio.run(story())
