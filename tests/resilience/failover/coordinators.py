@@ -13,6 +13,7 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import cycle
 from pathlib import Path
 
 from tests.support.proxy import Proxy, proxy
@@ -64,3 +65,28 @@ def sharing(directory: Path, count: int, *settings: str) -> Iterator[Shared]:
             stack.callback(one.kill)
             coordinators.append(Coordinator(one, link))
         yield Shared(server, warehouse, tuple(coordinators))
+
+
+class TakeOvers:
+    """Two coordinators that take over from each other, in turn because the leader is killed and
+    because it stands still; then it ends by itself.
+    """
+
+    def __init__(self, shared: Shared) -> None:
+        self.leader, self._other = shared.coordinators
+        self._ways = cycle(("killed", "paused"))
+        self.leader.server.start()
+
+    def strike(self) -> None:
+        """The next one leads."""
+        old, new = self.leader, self._other
+        way = next(self._ways)
+        if way == "killed":
+            old.server.kill()
+        else:
+            old.pause()
+        new.server.start()
+        self.leader, self._other = new, old
+        if way == "paused":
+            old.resume()
+            assert old.server.wait() == 1, old.server.log

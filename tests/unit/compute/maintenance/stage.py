@@ -219,6 +219,14 @@ class Stage:
         parts = [pa.RecordBatch.from_arrays(b.columns, schema=self.stored.schema) for b in came]
         self.stored.change(pa.Table.from_batches(parts, schema=self.stored.schema), gone)
 
+    async def sides_read(self, come: Sequence[Row], k: int | None = None) -> set[str]:
+        """Commit rows of `a`, and take those with this key; the sides of inputs that it read."""
+        self.read.clear()
+        go = [one[:2] for one in self.tables["a"].live() if k and one[2][0] == k]
+        assert await self.commit({"a": come}, {"a": go}) is not None
+        await self.check()
+        return {one.rpartition("@")[2] for one in self.read if "@" in one}
+
     async def rebuild(self) -> bool:
         """Compute the view anew; False: its query fails."""
         try:

@@ -203,23 +203,15 @@ def test_a_group_is_added_to_without_a_look_at_its_rows() -> None:
         await stage.commit(FIRST)
         await stage.rebuild()
 
-        async def sides(come: Sequence[Row], k: int | None = None) -> set[str]:
-            """The sides of inputs that were read."""
-            stage.read.clear()
-            go = [one[:2] for one in stage.tables["a"].live() if k and one[2][0] == k]
-            assert await stage.commit({"a": come}, {"a": go}) is not None
-            await stage.check()
-            return {one.rpartition("@")[2] for one in stage.read if "@" in one}
-
         changes = {"came", "went"}
-        assert await sides([row_of(7, 1, 5)]) == {"came"}
-        assert await sides([row_of(7, 1, 6)], k=7) == changes
+        assert await stage.sides_read([row_of(7, 1, 5)]) == {"came"}
+        assert await stage.sides_read([row_of(7, 1, 6)], k=7) == changes
         # Many at once, of which one value is NULL.
-        assert await sides([row_of(8, 1, 6), row_of(8, 1), row_of(8, 1, 6)]) == {"came"}
+        assert await stage.sides_read([row_of(8, 1, 6), row_of(8, 1), row_of(8, 1, 6)]) == {"came"}
         # Whether the group has other rows, and the sum other values, is not known.
-        assert await sides([], k=7) == {"went", "after"}
-        assert await sides([row_of(9, 1)], k=2) == {*changes, "after"}
+        assert await stage.sides_read([], k=7) == {"went", "after"}
+        assert await stage.sides_read([row_of(9, 1)], k=2) == {*changes, "after"}
         # The view shows how many rows a group has, and leaves none out: this one is new.
-        assert await sides([row_of(10, 99, 1)]) == {"came"}
+        assert await stage.sides_read([row_of(10, 99, 1)]) == {"came"}
 
     asyncio.run(story())
