@@ -234,78 +234,94 @@ async def _weigh(soaked: Soaked, server: Meridian) -> None:
 # --- histories -----------------------------------------------------------------------------------
 
 
+class Played:
+    """A workload that two clients play, in a schema of its own: two workloads may have a table of
+    one name.
+    """
+
+    def __init__(self, crowd: Crowd, name: str, workload: Workload) -> None:
+        self.workload = workload
+        self.account = Account()
+        self.schema = f"{name}_{type(workload).__name__.lower()}"
+        self.dsn = f"{crowd.dsn}?search_path={self.schema}"
+        """Where the clients find their tables by name."""
+        self._control = f"{crowd.as_control()}&search_path={self.schema}"
+
+    async def create(self) -> None:
+        """The schema and the tables."""
+        client = await self.connect()
+        await client.fetch(f"CREATE SCHEMA {self.schema}")
+        await self.workload.create(client)
+        client.close()
+
+    async def connect(self) -> Client:
+        """Somebody who is left alone."""
+        return await Client.connect(self.account, self._control)
+
+    async def drop(self) -> None:
+        """Let the tables go."""
+        client = await Client.connect(Account(), self._control)
+        await client.fetch(f"DROP SCHEMA {self.schema} CASCADE")
+        client.close()
+
+
 class Round:
-    """Every workload by two clients, and a historian, in a schema of their own."""
+    """Every workload by two clients, and a historian."""
 
     def __init__(self, crowd: Crowd, number: int) -> None:
         self.number = number
         self._crowd = crowd
-        self._schema = f"round_{number}"
-        self.dsn = f"{crowd.dsn}?search_path={self._schema}"
-        """Where the clients find their tables by name."""
-        self._control = f"{crowd.as_control()}&search_path={self._schema}"
-        self._runs = [(kind(), Account()) for kind in (*ALL, Constraints)]
+        self._name = f"round_{number}"
+        self._runs = [Played(crowd, self._name, kind()) for kind in (*ALL, Constraints)]
 
     @classmethod
     async def open(cls, crowd: Crowd, number: int) -> "Round":
         """With its tables."""
         opened = cls(crowd, number)
-        await _control(opened._control, f"CREATE SCHEMA {opened._schema}")
-        for workload, account in opened._runs:
-            client = await Client.connect(account, opened._control)
-            await workload.create(client)
-            client.close()
+        for run in opened._runs:
+            await run.create()
         return opened
 
     async def run(self, seconds: float) -> None:
         """Load the server for so long."""
         ended = asyncio.Event()
         async with asyncio.TaskGroup() as tasks:
-            for workload, account in self._runs:
+            for run in self._runs:
                 for client in range(2):
-                    rng = random.Random(f"{self.number} {client} {type(workload).__name__}")
-                    tasks.create_task(
-                        run_client(account, self, _paced(self._crowd, workload), rng, ended)
-                    )
-            workload, account = self._runs[0]
-            historian = Historian(account, workload.tables)
-            step = _paced(self._crowd, historian)
-            tasks.create_task(run_client(account, self, step, random.Random(0), ended))
+                    rng = random.Random(f"{self.number} {client} {type(run.workload).__name__}")
+                    step = _paced(self._crowd, run.workload)
+                    tasks.create_task(run_client(run.account, run, step, rng, ended))
+            first = self._runs[0]
+            step = _paced(self._crowd, Historian(first.account, first.workload.tables))
+            tasks.create_task(run_client(first.account, first, step, random.Random(0), ended))
             await asyncio.sleep(seconds)
             ended.set()
 
     async def judge(self, soaked: Soaked) -> None:
         """Read everything, judge what was told, and let the tables go."""
-        for workload, account in self._runs:
-            label = f"{type(workload).__name__}, {self._schema}"
-            client = await Client.connect(account, self._control)
+        for run in self._runs:
+            client = await run.connect()
             try:
-                answered = await workload.read_all(client)
+                answered = await run.workload.read_all(client)
             except ValueError as error:
-                self._crowd.found("wrong answer", f"{label}: {error}")
+                self._crowd.found("wrong answer", f"{run.schema}: {error}")
             else:
                 if not answered:
-                    self._crowd.found("no answer", f"{label}: the last read")
+                    self._crowd.found("no answer", f"{run.schema}: the last read")
             client.close()
-            report = await asyncio.to_thread(report_on, label, account, workload)
+            report = await asyncio.to_thread(report_on, run.schema, run.account, run.workload)
             soaked.reports.append(report)
             soaked.findings += report.findings
-            for told in account.states.elements():
+            for told in run.account.states.elements():
                 # That of a question about the past is told apart by a word behind it.
                 state = told.partition(" ")[0]
                 if state not in HISTORY_STATES:
-                    self._crowd.told(state, label)
-        await _control(self._control, f"DROP SCHEMA {self._schema} CASCADE")
+                    self._crowd.told(state, run.schema)
+            await run.drop()
         told = sum(report.transactions for report in soaked.reports[-len(self._runs) :])
         found = len(soaked.findings) + len(self._crowd.findings)
         memory = f"{soaked.resident_mb[-1]} MiB" if soaked.resident_mb else "unknown"
-        soaked.tell(f"{self._schema}: {told} transactions judged, memory {memory}, found {found}")
-
-
-async def _control(dsn: str, statement: str) -> None:
-    client = await Client.connect(Account(), dsn)
-    await client.fetch(statement)
-    client.close()
+        soaked.tell(f"{self._name}: {told} transactions judged, memory {memory}, found {found}")
 
 
 def _paced(
