@@ -54,7 +54,7 @@ LOOP_WORK_MAX: Final = 100_000
 ROWS_MAX: Final = 2_000
 """Rows of all scans in a thread. Larger: Python does what an engine does faster."""
 
-WORK_MAX: Final = 4_000_000
+_WORK_MAX: Final = 4_000_000
 
 FILE_ROWS_MAX: Final = 2_000_000
 """Rows of a file in which columns that are no key are looked up: what the index keeps of one."""
@@ -180,14 +180,17 @@ class _Run:
     def rows(self, known: _Known) -> Sequence[Row] | NotNarrowed:
         if known.missing is not None:
             return NotNarrowed.ENGINE
-        most, work = (LOOP_ROWS_MAX, LOOP_WORK_MAX) if self.decoded else (ROWS_MAX, WORK_MAX)
+        most, work = (LOOP_ROWS_MAX, LOOP_WORK_MAX) if self.decoded else (ROWS_MAX, _WORK_MAX)
         prepared = self._prepared(known)
         if prepared is None:
             return NotNarrowed.ENGINE
         sizes: dict[RelationId, int] = {}
         rows, prepared_rows = 0, prepared.rows
         for scan in prepared.whole:
-            rows += self.views[scan.relation].inline_rows
+            view = self.views[scan.relation]
+            if view.files:
+                return NotNarrowed.ENGINE
+            rows += view.inline_rows
             if rows > most:
                 return self._too_much(rows)
             prepared_rows[id(scan)] = found = self._whole(scan)
