@@ -44,7 +44,8 @@ class NarrowedEngine:
         self.tables = LargeTables(self.tables.tables)
 
     async def run(self, run: Run) -> AsyncIterator[pa.RecordBatch]:
-        is_large = any(run.inputs[one].inline for one in run.inputs if one in self.tables.tables)
+        large = [view for one, view in run.inputs.items() if one in self.tables.tables]
+        is_large = any(view.inline or view.files for view in large)
         found = self._plans.rows_now(run.plan, run.inputs, self.tables)
         if found is NotNarrowed.COLD:
             found = self._plans.rows_in_thread(run.plan, run.inputs, self.tables)
