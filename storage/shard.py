@@ -68,10 +68,8 @@ __all__ = [
 ]
 
 NOTHING: Final[Deletes] = {}
-
 TICKS_PER_MS: Final = 1_000
 """Microseconds, in the timeline of the wall clock."""
-
 RETENTION_US: Final = 3_600_000_000
 SHOWN_MAX: Final = 8
 """Views that are kept of a shard. Larger: more of memory. Smaller: a reader whose timestamp is some
@@ -278,6 +276,8 @@ class ShardState:
         """This state without the versions that neither a `view(t >= since)` needs nor a commit of
         the tail (V8).
         """
+        if len(self.versions) < 2:
+            return self
         since = self.needed_since(since)
         base = bisect_right(self.versions, since, key=_version_cut) - 1
         if base <= 0:

@@ -16,7 +16,7 @@ INVARIANTS
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, TypeAlias
 
@@ -27,12 +27,12 @@ from storage.delta.layout import commit_path
 from storage.delta.recovery import load_shard
 from storage.errors import Corrupt, Determinate, NotFound
 from storage.object_store import ObjectReader, ObjectStore
-from storage.shard import Definition, Fence, ShardState
+from storage.shard import RETENTION_US, TICKS_PER_MS, Definition, Fence, ShardState
 from storage.types import ShardId, Timestamp
 
 log = logging.getLogger("meridian.recovery")
 
-READ_TOGETHER: Final = 64
+READ_TOGETHER: Final = 128
 """Logs. Larger: fewer hand-overs to a thread. Smaller: SIGTERM is obeyed sooner, and a storage that
 is far away is noticed sooner."""
 
@@ -60,6 +60,20 @@ class ShardToLoad:
     since: Timestamp
     reached: Timestamp | None
     definitions: tuple[Definition, ...] = ()
+    retention_us: int = RETENTION_US
+    ticks_per_ms: int = TICKS_PER_MS
+
+    @property
+    def empty(self) -> ShardState:
+        """As it is before anything is known of its log."""
+        return ShardState(
+            self.shard,
+            self.schema,
+            self.created,
+            definitions=self.definitions,
+            ticks_per_ms=self.ticks_per_ms,
+            retention_us=self.retention_us,
+        )
 
     @property
     def shard(self) -> ShardId:
@@ -167,9 +181,7 @@ async def _loaded_together(
 
 async def _loaded_one(store: ObjectReader, one: ShardToLoad) -> Outcome:
     try:
-        state = await load_shard(
-            store, one.shard, one.schema, one.created, one.since, one.definitions
-        )
+        state = await load_shard(store, one.empty, one.since)
         _check_nothing_lost(one, state)
     except Determinate as error:
         return error
@@ -190,4 +202,4 @@ def _fenced(one: ShardToLoad, error: Determinate) -> ShardState:
     """What is known of a shard whose log cannot be read (U8)."""
     fence = Fence.DAMAGED if _is_damage(error) else Fence.UNREADABLE
     log.error("table %s is %s, so it is fenced: %s", one.table.qualified, fence.value, error)
-    return ShardState(one.shard, one.schema, one.created, fence=fence)
+    return replace(one.empty, definitions=(), fence=fence)

@@ -14,7 +14,6 @@ import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-import pyarrow as pa
 from pyroaring import BitMap64
 
 from storage.delta.actions import Action, AddFile
@@ -30,44 +29,37 @@ from storage.delta.layout import (
 from storage.delta.log import decode_commit
 from storage.delta.schema import reported_definition
 from storage.delta.snapshot import first_live, next_version
-from storage.delta.table import declared_definition, has_vectors, metadata_definition
+from storage.delta.table import declared_metadata, has_vectors, metadata_definition
 from storage.delta.unnumbered_rows import with_row_ids
 from storage.errors import Corrupt, ForeignWriter, NotFound
 from storage.live_files import FileMap
 from storage.object_store import ObjectReader
-from storage.shard import Definition, Fence, ShardState, Version
+from storage.shard import Fence, ShardState, Version
 from storage.types import ShardId, Timestamp
 
 log = logging.getLogger("meridian.recovery")
 
 
-async def load_shard(
-    store: ObjectReader,
-    shard: ShardId,
-    schema: pa.Schema,
-    created: Timestamp,
-    since: Timestamp,
-    definitions: tuple[Definition, ...] = (),
-) -> ShardState:
-    """The shard as its log has it, readable from `since` on; without a log, an empty shard.
+async def load_shard(store: ObjectReader, empty: ShardState, since: Timestamp) -> ShardState:
+    """The shard as its log has it, readable from `since` on; without a log, `empty` itself.
 
-    `definitions`: what the catalog knows of earlier fields; if the first one is of the table's
+    Its definitions are what the catalog knows of earlier fields; if the first one is of the table's
     creation, the log must tell the same (R5).
 
     Batches of the txns shard with ts > the newest cut are then handed to `committed`.
     With a version that somebody else wrote, what came before it, fenced. Raises Corrupt,
     Determinate.
     """
+    shard = empty.shard
     commits, checkpoints = await list_log(store, shard)
-    state = ShardState(shard, schema, created, definitions=definitions)
     if not commits:
-        return state
+        return empty
     # One that was on its way while the log was cleaned may lie before it: nothing follows on it.
     usable = [number for number in checkpoints if number >= commits[0]]
-    base = await _load_base(store, state, usable, since)
+    base = await _load_base(store, empty, usable, since)
     if base is None and commits[0] > 0:
         # The log was cleaned when since was later than now: its history is shorter than asked for.
-        base = await _load_base(store, state, usable, None)
+        base = await _load_base(store, empty, usable, None)
     versions = [] if base is None else [base]
     first = 0 if base is None else base.number + 1
     wanted = range(first, commits[-1] + 1)
@@ -77,14 +69,14 @@ async def load_shard(
     for number in wanted:
         previous = versions[-1] if versions else None
         try:
-            version = await _read_version(store, state, previous, number)
+            version = await _read_version(store, empty, previous, number)
         except ForeignWriter as error:
             log.warning("%s; the table is fenced", error)
             fence = Fence.FOREIGN
             break
         versions.append(version)
     state = replace(
-        state,
+        empty,
         versions=tuple(versions),
         last_write=_last_write(base, versions),
         next_id=max([version.next_id or 0 for version in versions], default=0),
@@ -108,7 +100,7 @@ async def _read_version(
     version = next_version(shard, previous, number, actions)
     if previous is not None and version.cut <= previous.cut:
         raise Corrupt(f"version {number} of {shard} is not later than the one before")
-    if declared_definition(actions) is not None or number == 0:
+    if declared_metadata(actions) is not None or number == 0:
         _check_schema(state, version)
     return version
 
