@@ -81,7 +81,7 @@ class ShardToLoad:
         return ShardId(self.table.shard)
 
 
-Outcome: TypeAlias = ShardState | Determinate
+LoadedLog: TypeAlias = ShardState | Determinate
 """What a log came to: what it holds, or why that cannot be told."""
 
 
@@ -111,9 +111,9 @@ class ShardLoader:
             for outcome in (outcomes[one.shard],)
         }
 
-    async def _outcomes(self, wanted: Sequence[ShardToLoad]) -> Mapping[ShardId, Outcome]:
+    async def _outcomes(self, wanted: Sequence[ShardToLoad]) -> Mapping[ShardId, LoadedLog]:
         """What each log came to. Raises whatever is not Determinate."""
-        outcomes: dict[ShardId, Outcome] = {}
+        outcomes: dict[ShardId, LoadedLog] = {}
         places = range(0, len(wanted), READ_TOGETHER)
         left = (wanted[place : place + READ_TOGETHER] for place in places)
         loop = asyncio.get_running_loop()
@@ -134,7 +134,7 @@ class ShardLoader:
             raise group.exceptions[0] from group
         return outcomes
 
-    async def _loaded(self, wanted: Sequence[ShardToLoad]) -> dict[ShardId, Outcome]:
+    async def _loaded(self, wanted: Sequence[ShardToLoad]) -> dict[ShardId, LoadedLog]:
         outcomes = await self.store.read_together(partial(_loaded_together, wanted))
         for _ in range(1, ATTEMPTS):
             failed = [one for one in wanted if isinstance(outcomes[one.shard], Determinate)]
@@ -175,11 +175,11 @@ class ShardLoader:
 
 async def _loaded_together(
     wanted: Sequence[ShardToLoad], store: ObjectReader
-) -> dict[ShardId, Outcome]:
+) -> dict[ShardId, LoadedLog]:
     return {one.shard: await _loaded_one(store, one) for one in wanted}
 
 
-async def _loaded_one(store: ObjectReader, one: ShardToLoad) -> Outcome:
+async def _loaded_one(store: ObjectReader, one: ShardToLoad) -> LoadedLog:
     try:
         state = await load_shard(store, one.empty, one.since)
         _check_nothing_lost(one, state)
