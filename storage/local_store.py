@@ -259,9 +259,14 @@ class _DirectReader:
 
     async def list(self, prefix: str) -> Sequence[str]:
         """The names below a directory (recursive), sorted."""
+        below = f"{prefix}/" if prefix else ""
         try:
             directory = self._opened(name_parts(prefix) if prefix else ())
-            return sorted(_names(directory, f"{prefix}/" if prefix else ""))
+            with os.scandir(directory) as entries:
+                found = [*entries]
+            if all(map(_is_file, found)):
+                return sorted([f"{below}{entry.name}" for entry in found])
+            return sorted(_names(directory, below))
         except FileNotFoundError:
             return []
         except OSError as error:
@@ -320,11 +325,15 @@ def _empty(unfinished: int, *, but: str | None = None) -> None:
                 os.unlink(leftover, dir_fd=unfinished)
 
 
+def _is_file(entry: os.DirEntry[str]) -> bool:
+    return entry.is_file(follow_symlinks=False)
+
+
 def _names(directory: int, below: str) -> Iterator[str]:
     with os.scandir(directory) as entries:
         for entry in entries:
             name = f"{below}{entry.name}"
-            if entry.is_file(follow_symlinks=False):
+            if _is_file(entry):
                 yield name
             elif entry.is_dir(follow_symlinks=False) and name != RESERVED:
                 with _opened(entry.name, _DIRECTORY, directory) as inner:

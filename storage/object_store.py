@@ -17,12 +17,14 @@ INVARIANTS
 
 from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
-from typing import Protocol, TypeAlias, TypeVar
+from typing import Final, Protocol, TypeAlias, TypeVar
 
 from storage.errors import Determinate
 
 RESERVED = ".tmp"
 """The first part of a name that stores keep for themselves (unfinished objects)."""
+
+_NO_PARTS: Final = frozenset({"", ".", ".."})
 
 
 def name_parts(name: str) -> tuple[str, ...]:
@@ -31,7 +33,7 @@ def name_parts(name: str) -> tuple[str, ...]:
     Names come out of Delta logs too, which others may have written: so this is no assertion.
     """
     parts = tuple(name.split("/"))
-    if "\0" in name or any(part in {"", ".", ".."} for part in parts) or parts[0] == RESERVED:
+    if "\0" in name or not _NO_PARTS.isdisjoint(parts) or parts[0] == RESERVED:
         raise Determinate(f"not a name below the root: {name!r}")
     return parts
 

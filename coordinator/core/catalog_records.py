@@ -184,11 +184,13 @@ def _said(fields: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def _encode_key(key: Key) -> dict[str, Json]:
-    return {
+    record: dict[str, Json] = {
         "name": key.name,
         "columns": key.columns,
         "primary": key.primary,
         "nulls_distinct": key.nulls_distinct,
+    }
+    further: dict[str, Json] = {
         "index": key.index,
         "deferrable": key.deferrable,
         "deferred": key.deferred,
@@ -196,6 +198,7 @@ def _encode_key(key: Key) -> dict[str, Json]:
         "parameters": key.parameters,
         "include": key.include,
     }
+    return record | _said(further)
 
 
 def _decode_table(record: Mapping[str, Json]) -> Table:
