@@ -66,7 +66,7 @@ log = logging.getLogger("meridian.views")
 FETCHED_ROWS_MAX: Final = 1_000
 """Deleted rows of an input that are read one by one. Larger: more row groups of files in memory."""
 
-LOOP_S: Final = 0.005
+_LOOP_S: Final = 0.005
 """After so long on the event loop others have their turn, between two plans of a program. Larger:
 they wait longer. Smaller: more switches."""
 
@@ -197,7 +197,7 @@ class ViewMaintenance:
     ) -> AsyncIterator[pa.RecordBatch]:
         """I2."""
         narrowed = self._narrowed
-        if perf_counter() - self._since > LOOP_S:
+        if perf_counter() - self._since > _LOOP_S:
             await asyncio.sleep(0)
             self._since = perf_counter()
         found = narrowed.rows_now(plan, views, tables)
