@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from ingest.copy_text.arrow_types import arrow_type, as_integers, to_array
+from ingest.copy_text.arrow_types import as_integers, shown_arrow_type, to_array
 from ingest.copy_text.forms import (
     all_match,
     arrays,
@@ -128,7 +128,7 @@ def _has_only(texts: Column, table: Mask) -> bool:
 def _integers(texts: Column, type_: SqlType) -> Column | None:
     if not _has_only(texts, _INTEGER_BYTES):
         texts = signed_integers(texts)
-    return texts.cast(arrow_type(type_)) if _has_only(texts, _INTEGER_BYTES) else None
+    return texts.cast(shown_arrow_type(type_)) if _has_only(texts, _INTEGER_BYTES) else None
 
 
 def _numerics(texts: Column, type_: SqlType) -> Column | None:
@@ -137,7 +137,7 @@ def _numerics(texts: Column, type_: SqlType) -> Column | None:
         texts = signed_decimals(texts)
         if not all_match(texts, _DECIMAL):
             return None
-    narrow = arrow_type(type_)
+    narrow = shown_arrow_type(type_)
     try:
         if _is_shorter(texts, NUMERIC_PRECISION_MAX - decimal_scale(narrow)):
             return texts.cast(narrow)
@@ -166,7 +166,7 @@ def _is_shorter(texts: Column, digits: int) -> bool:
 def _floats(texts: Column, type_: SqlType) -> Column | None:
     if not _has_only(texts, _FLOAT_BYTES):
         return None
-    values = texts.cast(arrow_type(type_))
+    values = texts.cast(shown_arrow_type(type_))
     magnitude = np.abs(numbers(values).astype(np.float64))
     # Overflow and underflow are errors in PostgreSQL; true zeros are told apart one by one.
     suspect = ~np.isfinite(magnitude) | (magnitude < _TINY)

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ingest.copy_text.arrow_types import arrow_type
+from ingest.copy_text.arrow_types import shown_arrow_type
 from ingest.copy_text.kernels import (
     Column,
     Ints,
@@ -124,7 +124,7 @@ def intervals(texts: Column) -> Column | None:
         column_of(days.astype(np.int32), pa.int32()),
         column_of(micros, pa.int64()),
     ]
-    return structs_of(columns, arrow_type(SqlType("interval")), mask_of(texts.is_null()))
+    return structs_of(columns, shown_arrow_type(SqlType("interval")), mask_of(texts.is_null()))
 
 
 def arrays(texts: Column, parse: Callable[[Column], Column]) -> Column | None:
