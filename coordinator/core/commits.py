@@ -81,7 +81,7 @@ def commit(core: CoreState, message: CommitTransaction, now: Timestamp) -> list[
     if len(core.groups) >= core.settings.queue_max:
         return [_too_many(message.request), *end_transaction(core, txn, now)]
     txn.committing = True
-    core.leases.settle(txn.id, txn.written_tables())
+    core.leases.settle(txn.id, txn.written_tables_of_all())
     txn.settle_reads()
     core.groups.enqueue(
         PendingCommit(message.request, txn, core.leases.ticket(), single=message.single)
