@@ -28,6 +28,7 @@ from storage.errors import Corrupt, Determinate, NotFound
 from storage.object_store import ObjectStore
 from storage.shard import Definition, Fence, ShardState
 from storage.types import ShardId, Timestamp
+from storage.view_marks import BehindMark
 
 log = logging.getLogger("meridian.recovery")
 
@@ -51,6 +52,7 @@ class ShardToLoad:
     since: Timestamp
     reached: Timestamp | None
     definitions: tuple[Definition, ...] = ()
+    marks: tuple[BehindMark, ...] = ()
 
     @property
     def shard(self) -> ShardId:
@@ -105,8 +107,9 @@ class ShardLoader:
             attempts += 1
             try:
                 state = await load_shard(
-                    self.store, one.shard, one.schema, one.created, one.since, one.definitions
-                )
+                    self.store, one.shard, one.schema, one.created, one.since, one.definitions,
+                    one.marks,
+                )  # fmt: skip
             except Determinate:
                 # What looks like damage may be a deposed coordinator that is cleaning the log.
                 if attempts == ATTEMPTS:

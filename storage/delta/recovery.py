@@ -30,13 +30,19 @@ from storage.delta.layout import (
 from storage.delta.log import decode_commit
 from storage.delta.schema import reported_definition
 from storage.delta.snapshot import first_live, next_version
-from storage.delta.table import declared_definition, has_vectors, metadata_definition
+from storage.delta.table import (
+    declared_definition,
+    has_vectors,
+    metadata_definition,
+    told_behind,
+)
 from storage.delta.unnumbered_rows import with_row_ids
 from storage.errors import Corrupt, ForeignWriter, NotFound
 from storage.live_files import FileMap
 from storage.object_store import ObjectStore
 from storage.shard import Definition, Fence, ShardState, Version
 from storage.types import ShardId, Timestamp
+from storage.view_marks import BehindMark, recovered_marks
 
 log = logging.getLogger("meridian.recovery")
 
@@ -48,18 +54,19 @@ async def load_shard(
     created: Timestamp,
     since: Timestamp,
     definitions: tuple[Definition, ...] = (),
+    marks: tuple[BehindMark, ...] = (),
 ) -> ShardState:
     """The shard as its log has it, readable from `since` on; without a log, an empty shard.
 
     `definitions`: what the catalog knows of earlier fields; if the first one is of the table's
-    creation, the log must tell the same (R5).
+    creation, the log must tell the same (R5). `marks`: what it knows of a view.
 
     Batches of the txns shard with ts > the newest cut are then handed to `committed`.
     With a version that somebody else wrote, what came before it, fenced. Raises Corrupt,
     Determinate.
     """
     commits, checkpoints = await list_log(store, shard)
-    state = ShardState(shard, schema, created, definitions=definitions)
+    state = ShardState(shard, schema, created, definitions=definitions, marks=marks)
     if not commits:
         return state
     # One that was on its way while the log was cleaned may lie before it: nothing follows on it.
@@ -82,6 +89,7 @@ async def load_shard(
             log.warning("%s; the table is fenced", error)
             return replace(with_row_ids(state), fence=Fence.FOREIGN)
         state = state.flushed(version).pruned(since)
+    state = replace(state, marks=recovered_marks(state.marks, state.versions))
     return with_row_ids(state)
 
 
@@ -169,7 +177,15 @@ async def checkpoint_version(
     next_id = None if state.row_count is None else state.row_count.version
     cut = Timestamp(state.txn.version)
     vectors = has_vectors(state.metadata)
-    return Version(number, cut, files, schema_text=told, next_id=next_id, has_vectors=vectors)
+    return Version(
+        number,
+        cut,
+        files,
+        schema_text=told,
+        next_id=next_id,
+        has_vectors=vectors,
+        behind_since=told_behind(state.metadata),
+    )
 
 
 async def read_vectors(

@@ -25,7 +25,12 @@ from storage.delta.history import (
     decode_runs,
 )
 from storage.delta.statistics import row_count, tightened
-from storage.delta.table import declared_definition, declared_vectors
+from storage.delta.table import (
+    declared_definition,
+    declared_metadata,
+    declared_vectors,
+    told_behind,
+)
 from storage.errors import Corrupt, ForeignWriter
 from storage.live_files import FileMap, LiveFile, Moved
 from storage.row_versions import RowIds, row_count_id
@@ -59,6 +64,10 @@ def next_version(
     has_vectors = declared_vectors(actions)
     if has_vectors is None:
         has_vectors = previous is not None and previous.has_vectors
+    metadata = declared_metadata(actions)
+    behind = None if previous is None else previous.behind_since
+    if metadata is not None:
+        behind = told_behind(metadata)
     next_id = _row_count(shard, actions)
     if next_id is None and previous is not None:
         next_id = previous.next_id
@@ -72,6 +81,7 @@ def next_version(
         schema_text=told,
         next_id=next_id,
         has_vectors=has_vectors,
+        behind_since=behind,
     )
 
 
