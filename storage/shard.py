@@ -54,7 +54,7 @@ from storage.tail import (
 )
 from storage.types import OWN, ShardId, Source, Timestamp, inline_ts, is_file
 from storage.version import Version
-from storage.view_marks import BehindMark, behind_at
+from storage.view_marks import BehindMark, marked_at
 
 __all__ = [
     "Committed",
@@ -186,7 +186,7 @@ class ShardState:
         if not self.versions:
             return False
         told = self.versions[-1]
-        if self.marks and told.behind_since != behind_at(self.marks, cut):
+        if self.marks and told.behind_since != marked_at(self.marks, cut):
             return True
         schema = self.schema_at(cut) if self.definitions else None
         return schema is not None and told.schema_text != reported_definition(schema)

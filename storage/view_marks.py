@@ -27,7 +27,7 @@ class BehindMark:
     behind: Timestamp | None
 
 
-def behind_at(marks: Sequence[BehindMark], ts: Timestamp) -> Timestamp | None:
+def marked_at(marks: Sequence[BehindMark], ts: Timestamp) -> Timestamp | None:
     """Since when a view is behind, at a timestamp."""
     last = bisect_right(marks, ts, key=_mark_since) - 1
     return marks[last].behind if last >= 0 else None

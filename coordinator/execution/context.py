@@ -63,8 +63,8 @@ from sql.catalog.meridian_schema import (
     is_server_state,
     is_system_relation,
 )
-from sql.catalog.system_catalogs import is_system_catalog, shows_sessions, system_catalog
 from sql.catalog.objects import ExactView
+from sql.catalog.system_catalogs import is_system_catalog, shows_sessions, system_catalog
 from sql.errors import SqlError
 from sql.plan.nodes import Plan, RelationId
 from sql.plan.traverse import scans

@@ -442,9 +442,7 @@ def _to_load(
         # A catalog whose history was compacted says when that was, not when the table came.
         created = min(entry.created, found.shards.get(shard, entry.created))
         wanted.append(
-            ShardToLoad(
-                entry.table, schema, created, since, reached, definitions, entry.marks
-            )
+            ShardToLoad(entry.table, schema, created, since, reached, definitions, entry.marks)
         )
     return wanted
 

@@ -48,7 +48,7 @@ from storage.row_schema import concat_conforming
 from storage.row_versions import RowIds, row_count_id
 from storage.shard import Committed, ShardState, Version, staged_file
 from storage.types import Source, Timestamp, inline_source
-from storage.view_marks import behind_at
+from storage.view_marks import marked_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +221,7 @@ def _table(
     schema_told = previous is not None and (
         not state.definitions or previous.schema_text == reported_definition(schema)
     )
-    behind = behind_at(state.marks, cut)
+    behind = marked_at(state.marks, cut)
     behind_told = previous is not None and (not state.marks or previous.behind_since == behind)
     if schema_told and behind_told and had_vectors >= vectors:
         return ()

@@ -34,7 +34,7 @@ from storage.delta.table import (
     declared_definition,
     has_vectors,
     metadata_definition,
-    told_behind,
+    reported_behind,
 )
 from storage.delta.unnumbered_rows import with_row_ids
 from storage.errors import Corrupt, ForeignWriter, NotFound
@@ -184,7 +184,7 @@ async def checkpoint_version(
         schema_text=told,
         next_id=next_id,
         has_vectors=vectors,
-        behind_since=told_behind(state.metadata),
+        behind_since=reported_behind(state.metadata),
     )
 
 

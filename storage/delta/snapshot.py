@@ -29,7 +29,7 @@ from storage.delta.table import (
     declared_definition,
     declared_metadata,
     declared_vectors,
-    told_behind,
+    reported_behind,
 )
 from storage.errors import Corrupt, ForeignWriter
 from storage.live_files import FileMap, LiveFile, Moved
@@ -67,7 +67,7 @@ def next_version(
     metadata = declared_metadata(actions)
     behind = None if previous is None else previous.behind_since
     if metadata is not None:
-        behind = told_behind(metadata)
+        behind = reported_behind(metadata)
     next_id = _row_count(shard, actions)
     if next_id is None and previous is not None:
         next_id = previous.next_id

@@ -122,7 +122,7 @@ def declared_vectors(actions: Sequence[Action]) -> bool | None:
     return next((has_vectors(a) for a in actions if isinstance(a, Metadata)), None)
 
 
-def told_behind(metadata: Metadata | None) -> Timestamp | None:
+def reported_behind(metadata: Metadata | None) -> Timestamp | None:
     """Since when a view is behind. Raises Corrupt."""
     told = None if metadata is None else metadata.configuration.get(BEHIND_PROPERTY)
     if told is None:

@@ -18,9 +18,7 @@ from tests.support.stack import Stack, running
 
 QUERY = "select a, count(*) as n from t group by a"
 CREATE = f"create materialized view m with (refresh = 'on commit') as {QUERY}"
-SHOWN = (
-    "select tried, attached, by_changes from meridian.materialized_views where table_name = 'm'"
-)
+SHOWN = "select tried, attached, by_changes from meridian.materialized_views where table_name = 'm'"
 
 
 def write_behind_scans(monkeypatch: pytest.MonkeyPatch, stack: Stack, other: Any) -> list[int]:

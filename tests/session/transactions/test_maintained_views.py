@@ -261,7 +261,9 @@ async def test_an_error_of_the_query_is_told_from_the_commit_that_leaves_it_behi
     async with running(core=PATIENT, maintained=True) as stack, connected(stack, 1) as (one,):
         stopped(stack)
         await play(one, "create table t (a int)", "insert into t values (1)")
-        view = "create materialized view m with (refresh = 'on commit') as select 10 / a as q from t"
+        view = (
+            "create materialized view m with (refresh = 'on commit') as select 10 / a as q from t"
+        )
         await play(one, view)
         assert await value(one, error) is None
         await play(one, "insert into t values (0)")

@@ -9,18 +9,18 @@ from psycopg import errors
 
 from coordinator.core.settings import CoreSettings
 from storage.delta.table import BEHIND_PROPERTY
+from storage.live_files import FileMap
 from storage.memory import MemoryObjectStore, MemoryStash
 from storage.types import Timestamp
 from storage.version import Version
-from storage.view_marks import BehindMark, add_mark, behind_at, recovered_marks
-from storage.live_files import FileMap
-from tests.session.transactions.test_followed_views import STATE, play
+from storage.view_marks import BehindMark, add_mark, marked_at, recovered_marks
+from tests.session.transactions.test_followed_views import play
 from tests.session.transactions.test_isolation import value
-from tests.support.connections import Connection, all_rows, connected, on_a_loop
+from tests.support.connections import all_rows, connected
 from tests.support.exported import export
 from tests.support.foreign_readers import delta_spark_reader
 from tests.support.log_cuts import cuts_of_versions
-from tests.support.stack import Stack, running
+from tests.support.stack import running
 
 PATIENT = CoreSettings(view_budget_us=20_000_000)
 SINCE = "select behind_since from meridian.materialized_views where table_name = 'm'"
@@ -146,7 +146,7 @@ def test_marks() -> None:
     assert left == (BehindMark(at(5), at(5)),)
     assert add_mark(left, at(7), behind=True, kept=None) is left
     both = add_mark(left, at(9), behind=False, kept=None)
-    assert [behind_at(both, at(ts)) for ts in (4, 5, 8, 9)] == [None, 5, 5, None]
+    assert [marked_at(both, at(ts)) for ts in (4, 5, 8, 9)] == [None, 5, 5, None]
     again = add_mark(both, at(11), behind=True, kept=at(10))
     assert again == (BehindMark(at(9), None), BehindMark(at(11), at(11)))
     # A compacted history begins at 20; the log knows that the view was left before.

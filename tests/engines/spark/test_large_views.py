@@ -1,5 +1,7 @@
 """A view of ten million rows that Spark builds and brings up to date, while its JVM is killed.
 
+Not marked `spark`: it takes longer than a test may, and `make views` gives it the time.
+
     writers: rows come, one at a time, all the while ──▶ server ──▶ JVM ◀── kill -9, in the middle
     build · bulk load, catch-up · a smaller load, catch-up by changes ─▶ exact each time
 
@@ -132,7 +134,6 @@ def writing(server: Meridian, first: int) -> Iterator[Beside]:
         thread.join()
 
 
-@pytest.mark.spark
 @pytest.mark.slow
 def test_a_large_view_comes_back_though_the_jvm_is_killed(tmp_path: Path) -> None:
     size = SIZE
@@ -140,10 +141,8 @@ def test_a_large_view_comes_back_though_the_jvm_is_killed(tmp_path: Path) -> Non
         connection.execute("CREATE TABLE fact (id bigint, k int, amount int)")
         connection.execute("CREATE TABLE note (id bigint, kind int)")
         _load(connection, 1, size.rows)
-        connection.execute(
-            f"INSERT INTO note SELECT i * 2, i % 7 FROM generate_series(1, {size.rows // 2}) i"
-            .encode()
-        )
+        series = f"generate_series(1, {size.rows // 2}) i"
+        connection.execute(f"INSERT INTO note SELECT i * 2, i % 7 FROM {series}".encode())
         with writing(server, 10 * size.rows) as beside:
             beside.phase = build = Phase("build", kills=True)
             connection.execute(
@@ -186,10 +185,8 @@ def _connected(server: Meridian) -> Connection:
 
 def _load(connection: Connection, first: int, rows: int) -> None:
     last = first + rows - 1
-    connection.execute(
-        f"INSERT INTO fact SELECT i, i % 1000, i % 97 FROM generate_series({first}, {last}) i"
-        .encode()
-    )
+    series = f"generate_series({first}, {last}) i"
+    connection.execute(f"INSERT INTO fact SELECT i, i % 1000, i % 97 FROM {series}".encode())
 
 
 def _tell(connection: Connection, beside: Beside) -> None:
