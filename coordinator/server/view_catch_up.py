@@ -32,6 +32,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
+from compute.executor import EngineUnavailable
 from coordinator.core.locking.modes import LockMode, LockWait, TableTag
 from coordinator.core.messages.replies import Snapshot
 from coordinator.core.views.deltas import ComputedRows
@@ -40,6 +41,7 @@ from coordinator.driver.server_changes import SERVER
 from coordinator.execution.context import Execution, Services
 from coordinator.execution.name_dependencies import names_to_rest_on
 from coordinator.execution.views.attempts import ViewAttempts
+from coordinator.failures import engine_failure
 from coordinator.pgwire.messages import Severity
 from coordinator.session.requests import Identity
 from coordinator.session.statement_binder import StatementBinder
@@ -186,6 +188,9 @@ class ViewCatchUp:
             return f"{refused.sqlstate}: {refused}", not refused.sqlstate.startswith("40")
         except SqlError as error:
             return f"{error.sqlstate}: {error}", not error.sqlstate.startswith("40")
+        except EngineUnavailable as error:
+            told = engine_failure(error)
+            return f"{told.sqlstate}: {told}", True
         except Exception as error:
             # A task boundary: the next try, and all other views, go on.
             log.exception("catch-up of a materialized view has failed")

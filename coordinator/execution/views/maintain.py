@@ -128,6 +128,7 @@ class ViewMaintenance:
         """What becomes of one view; None: it is given up."""
         program = rows.view.program
         assert isinstance(program, MaintenanceProgram), "nobody else has made it"
+        failed = False
         try:
             inputs: dict[RelationId, InputChange] = {}
             for oid in rows.view.exact.inputs:
@@ -142,7 +143,7 @@ class ViewMaintenance:
             )
             return await self._stored(rows, change)
         except SqlError as error:
-            reason = f"{error.sqlstate}: {error}"
+            reason, failed = f"{error.sqlstate}: {error}", True
         except TooManyChanges:
             reason = f"more than {effect.rows_max:,} rows came and went"
         except (EngineUnavailable, StoredRowsDiffer) as error:
@@ -150,8 +151,8 @@ class ViewMaintenance:
         except Exception as error:
             # A task boundary: the driver would end with it.
             log.exception("the maintenance of a materialized view has failed")
-            reason = f"XX000: {type(error).__name__}"
-        self._services.catch_up.upkeep_of(rows.view.oid).give_up(reason)
+            reason, failed = f"XX000: {type(error).__name__}", True
+        self._services.catch_up.upkeep_of(rows.view.oid).give_up(reason, failed=failed)
         return None
 
     async def _stored(self, rows: ViewRows, change: ViewChange) -> ViewDelta:
