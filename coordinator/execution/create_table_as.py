@@ -29,6 +29,7 @@ from coordinator.execution.sequence_calls import evaluate_row_calls
 from coordinator.execution.spill import write_rows
 from coordinator.execution.views.attach import attach_view
 from coordinator.execution.views.refresh_by_changes import depended_rows, refresh_by_changes
+from coordinator.execution.views.rehearsal import rehearse_attached
 from coordinator.pgwire.messages import Severity
 from coordinator.streams import closing_batches
 from sql.binder.stored.unique_indexes import unique_indexes_of
@@ -66,7 +67,8 @@ async def execute_create_as(execution: Execution, statement: CreateTableAs) -> D
         await write_rows(execution, table, rows)
     if table.query is not None:
         ts = await execution.transaction.timestamp([table])
-        attach_view(execution, table, ts, statement.source)
+        if attach_view(execution, table, ts, statement.source):
+            await rehearse_attached(execution, table, statement.tables, statement.source)
     return Done(f"SELECT {sink.rows}")
 
 
@@ -116,7 +118,8 @@ async def execute_refresh(
             await check_unique_rows(execution, after, index)
     if statement.source is not None:
         ts = await execution.transaction.timestamp([after])
-        attach_view(execution, after, ts, statement.source)
+        if attach_view(execution, after, ts, statement.source):
+            await rehearse_attached(execution, after, statement.tables, statement.source)
     return Done(tag)
 
 

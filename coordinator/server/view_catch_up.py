@@ -51,7 +51,6 @@ from sql.binder.stored.view_reads import follows_inputs
 from sql.errors import SqlError
 from sql.incremental.program import MaintenanceProgram
 from sql.parser.parse import parse
-from sql.plan.nodes import RelationId
 from sql.statements.bound import RefreshMaterializedView
 from sql.types.sql_type import quoted_name
 
@@ -275,18 +274,10 @@ class ViewCatchUp:
 
     async def _warm(self, execution: Execution, bound: RefreshMaterializedView) -> None:
         """Run the program of a view once, so that no commit waits for the first run."""
-        from coordinator.execution.views.maintain import ViewMaintenance, program_tables
+        from coordinator.execution.views.rehearsal import rehearse_view
 
-        upkeep = self._log.upkeep_of(bound.table.oid)
-        if bound.source is None or upkeep.is_warm:
-            return
-        program = upkeep.program_for(bound.source)
-        if isinstance(program, MaintenanceProgram) and not upkeep.is_warm:
-            upkeep.is_warm = True
-            views = await execution.views((*bound.tables, bound.table))
-            stored = views.pop(RelationId(bound.table.shard))
-            tables = program_tables(program, bound.table, bound.tables)
-            await ViewMaintenance(self._services).rehearse(program, views, stored, tables)
+        if bound.source is not None:
+            await rehearse_view(execution, bound.table, bound.tables, bound.source)
 
     @asynccontextmanager
     async def _refreshing(

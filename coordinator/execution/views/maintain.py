@@ -116,13 +116,27 @@ class ViewMaintenance:
         """Run a program as if a row of each input had come and another one had gone: what takes
         time at first is done then, and no commit waits for it. Nothing comes of it.
         """
-        changes = {name: _as_if(view) for name, view in inputs.items()}
         try:
+            changes = {name: await self._as_if(view) for name, view in inputs.items()}
             most = self._services.coordination.followed_views.rows_max
             run = partial(self._run, tables)
             await maintain_view(program, changes, stored, run, rows_max=most)
         except (SqlError, EngineUnavailable, StoredRowsDiffer, TooManyChanges) as error:
             log.debug("rehearsing the maintenance of a view: %s", error)
+
+    async def _as_if(self, view: ShardView) -> InputChange:
+        """Two rows of an input, one that comes and one that goes, if it has any."""
+        places = [(part.file.name, part.row_limit, part.deleted) for part in view.files]
+        places += [(part.source, part.rows.num_rows, part.deleted) for part in view.inline]
+        found: list[ShardView] = []
+        for source, count, deleted in places[:2]:
+            live = (at for at in range(count) if at not in deleted)
+            for at in islice(live, 2):
+                row = await self._rows_at(view, {source: BitMap64([at])})
+                found.append(rows_in_memory(RelationId(view.shard), row))
+        none = rows_in_memory(RelationId(view.shard), view.schema.empty_table())
+        came, went = (*found[:2], none, none)[:2]
+        return InputChange(view, view, came, went)
 
     async def _delta(self, effect: MaintainViews, rows: ViewRows) -> ViewDelta | None:
         """What becomes of one view; None: it is given up."""
@@ -237,19 +251,6 @@ def _narrowed_plans(services: Services) -> NarrowedPlans:
     if known is None:
         known = services.catch_up.narrowed = NarrowedPlans(services.key_index)
     return known
-
-
-def _as_if(view: ShardView) -> InputChange:
-    """Two rows of an input, one that comes and one that goes, if it has any."""
-    places = [(part.file.name, part.row_limit, part.deleted) for part in view.files]
-    places += [(part.source, part.rows.num_rows, part.deleted) for part in view.inline]
-    found: list[ShardView] = []
-    for source, count, deleted in places[:2]:
-        live = (at for at in range(count) if at not in deleted)
-        found += [selected_rows(view, {source: BitMap64([at])}) for at in islice(live, 2)]
-    none = selected_rows(view, {})
-    came, went = (*found[:2], none, none)[:2]
-    return InputChange(view, view, came, went)
 
 
 def _change(

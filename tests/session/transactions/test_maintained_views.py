@@ -275,3 +275,18 @@ async def test_an_error_of_the_query_is_told_from_the_commit_that_leaves_it_behi
         await play(one, "alter table t add column b int")
         assert await value(one, STATE.format("m")) == "behind"
         assert await value(one, error) is None
+
+
+@on_a_loop
+async def test_a_program_has_run_when_its_view_is_attached() -> None:
+    async with running(core=PATIENT, maintained=True) as stack, connected(stack, 1) as (one,):
+        stopped(stack)
+        await setup(one)
+        first = "select v from t order by v limit 1"
+        await play(one, f"create materialized view w with (refresh = 'on commit') as {first}")
+        warm = {oid: known.is_warm for oid, known in stack.services.catch_up.upkeep.items()}
+        oids = [await value(one, f"select '{name}'::regclass::oid::int8") for name in ("m", "w")]
+        # A program that computes all rows is left to catch-up.
+        assert [warm[oid] for oid in oids] == [True, False]
+        await play(one, "insert into t values (4, 2, 5)")
+        assert await value(one, STATE.format("m")) == "exact"
