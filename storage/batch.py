@@ -16,12 +16,13 @@ INVARIANTS
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, Protocol, TypeAlias
 
 import pyarrow as pa
 from pyroaring import BitMap64
 
+from storage.fast_dataclass import fast_dataclass
 from storage.row_versions import RowOrigins
 from storage.types import OWN, ShardId, Source, Timestamp, inline_ts, is_file
 
@@ -65,7 +66,7 @@ class RowEncoder(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class DataFile:
     """A Parquet file of a shard: name below the shard's directory, sizes, Delta statistics.
 
@@ -80,7 +81,7 @@ class DataFile:
     origins: RowOrigins | None = field(default=None, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class WriteBatch:
     """One transaction's writes to one shard. `inserts` has the shard's schema, or is None."""
 
@@ -101,7 +102,7 @@ class WriteBatch:
         return inline + sum([file.rows for file in self.staged])
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class FileSlice:
     """The rows of a data file that a view contains: the first `row_limit`, without `deleted`."""
 
@@ -110,7 +111,7 @@ class FileSlice:
     deleted: BitMap64
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class InlineSlice:
     """Rows in memory: `rows` without `deleted`; the identity of row i is (source, i).
 
@@ -132,7 +133,7 @@ class FilesKey(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class ShardView:
     """A shard at a timestamp (B4)."""
 

@@ -10,7 +10,7 @@ INVARIANTS
 """
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from decimal import Decimal
 from typing import Any, Final, TypeAlias
 
@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from storage.batch import Deletes, bytes_of
+from storage.fast_dataclass import fast_dataclass
 
 Column: TypeAlias = "pa.ChunkedArray[pa.Scalar[pa.DataType]]"
 Bound: TypeAlias = int | Decimal | str
@@ -43,7 +44,7 @@ def _equal(value: Hashable) -> Hashable:
     return value if value == value else NAN  # noqa: PLR0124, as only NaN is not
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@fast_dataclass(frozen=True, slots=True, eq=False)
 class KnownRows:
     """See the module; columns by ordinal."""
 
@@ -206,7 +207,7 @@ def _integral(column: Column) -> Column:
     return column
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Points:
     """Rows that have one of `keys` in the columns `ordinals`; NULL is in no key.
 
@@ -220,7 +221,7 @@ class Points:
     presence: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class OldRows:
     """Deleted rows, by identity, with the values that they had."""
 

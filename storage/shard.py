@@ -31,7 +31,7 @@ flush (the coordinator).
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import Enum
 from typing import Final
 
@@ -40,6 +40,7 @@ from pyroaring import BitMap64
 
 from storage.batch import DataFile, Deletes, ShardView, WriteBatch
 from storage.delta.schema import reported_definition
+from storage.fast_dataclass import fast_dataclass
 from storage.grown_view import ViewGrower
 from storage.live_files import FileMap, LiveFile, Moved, Run, Runs
 from storage.shard_view import ViewBuilder
@@ -79,7 +80,7 @@ SHOWN_MAX: Final = 8
 commits old pays for a view made anew."""
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Version:
     """A Delta version: all writes up to `cut`.
 
@@ -117,7 +118,7 @@ class Version:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Definition:
     """The fields of a shard, from a commit on (V6)."""
 
@@ -136,7 +137,7 @@ class Fence(Enum):
     """Storage did not give its log when the server started; the next start asks again."""
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class _Shown:
     """A view over the newest version that somebody has asked for, and its last commit (V7)."""
 
@@ -144,7 +145,7 @@ class _Shown:
     view: ShardView
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class ShardState:
     """See the module. `versions` ascend by cut; an empty tuple: no Delta table exists yet."""
 

@@ -5,13 +5,14 @@ Not here: what a shard shows (`shard.py`), how views are made of commits (`shard
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final, Protocol, TypeAlias
 
 import pyarrow as pa
 from pyroaring import BitMap64
 
 from storage.batch import DataFile, Deletes, InlineSlice, ShardView, WriteBatch, bytes_of
+from storage.fast_dataclass import fast_dataclass
 from storage.grown_view import CannotGrowError, ViewGrower
 from storage.row_versions import single_origin
 from storage.types import FIRST_TIMESTAMP, Timestamp, inline_source
@@ -21,7 +22,7 @@ COMMIT_OVERHEAD_BYTES: Final = 2_048
 of tiny commits would be bounded far too late."""
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Committed:
     """One commit in the tail. `inline` is the slice of its inline rows, if it has any. `first_id`:
     of its rows (W1 of `row_versions.py`). `named_at`: versions from this cut on tell where the rows

@@ -25,7 +25,7 @@ INVARIANTS
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 
 import pyarrow as pa
@@ -78,6 +78,7 @@ from sql.catalog.catalog import Catalog, Table
 from sql.catalog.objects import SourceDefinition
 from storage.batch import Deletes, RowIdentity, WriteBatch
 from storage.commit import Commit
+from storage.fast_dataclass import fast_dataclass
 from storage.shard import ShardState
 from storage.stash import Write
 from storage.types import ShardId, Timestamp, Token
@@ -87,7 +88,7 @@ def _nothing_changed(_after: Timestamp) -> Sequence[CatalogChange]:
     return ()
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Group:
     """The members of one commit, what they write together, and the catalog after it. `interim`:
     the members' writes one by one, for the validation of others.
@@ -150,7 +151,7 @@ class Group:
         return known[1]
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class UnwrittenHolder:
     """Holds what members change that are on their way: a group, or a unit of a lane."""
 
@@ -398,7 +399,7 @@ class GroupCommit:
         return group
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class GatheredMembers:
     """What `gather` found: members to commit together, and those to answer with a refusal."""
 

@@ -11,7 +11,7 @@ INVARIANTS
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -19,6 +19,7 @@ import pyarrow as pa
 from pyroaring import BitMap64
 
 from storage.batch import DataFile, Deletes, WriteBatch, bytes_of
+from storage.fast_dataclass import fast_dataclass
 from storage.row_schema import concat_conforming
 from storage.types import OWN, Source
 
@@ -82,7 +83,7 @@ def is_empty(batch: WriteBatch) -> bool:
     return rows == 0 and not batch.staged and not any(batch.deletes.values())
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class OwnWritesMark:
     """How far the writes had come at a savepoint (O3). `rows`: inline rows."""
 

@@ -59,6 +59,7 @@ from coordinator.core.transactions import VALIDATING, Transaction
 from coordinator.core.views.exactness import fallen_behind
 from sql.catalog.catalog import Catalog, Table
 from storage.batch import WriteBatch
+from storage.fast_dataclass import fast_dataclass
 from storage.known_rows import KnownRows
 from storage.shard import ShardState
 from storage.types import ShardId, Source, Timestamp
@@ -88,7 +89,7 @@ class ValidationCounts:
     """These groups."""
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class RecentHistory:
     """What validation looks at: the shards, their recent commits, members ahead in the group."""
 

@@ -18,7 +18,6 @@ INVARIANTS
 """
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from pyroaring import BitMap64
@@ -47,6 +46,7 @@ from coordinator.core.transactions import Transaction
 from sql.catalog.catalog import Key, Table
 from sql.catalog.temporary import is_temporary_schema
 from storage.batch import RowEncoder, ShardView, WriteBatch
+from storage.fast_dataclass import fast_dataclass
 from storage.known_rows import KnownRows, OldRows
 from storage.shard import ShardState
 from storage.types import OWN, ShardId, Source, Timestamp
@@ -188,7 +188,7 @@ def _old_rows(table: Table, encoder: RowEncoder, changes: Sequence[ChangedRow]) 
 # --- locks --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class _Wanted:
     rows: list[ChangedRow]
     mode: LockMode
