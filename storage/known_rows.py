@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from storage.batch import Deletes, bytes_of
 from storage.fast_dataclass import fast_dataclass
+from storage.unencoded_rows import SliceRows, UnencodedRows
 
 Column: TypeAlias = "pa.ChunkedArray[pa.Scalar[pa.DataType]]"
 Bound: TypeAlias = int | Decimal | str
@@ -53,8 +54,10 @@ class KnownRows:
     _values: dict[int, Sequence[Any]] = field(default_factory=dict[int, Sequence[Any]], repr=False)
 
     @classmethod
-    def of(cls, rows: pa.Table) -> "KnownRows":
-        """All columns of a table."""
+    def of(cls, rows: SliceRows) -> "KnownRows":
+        """All columns of rows."""
+        if isinstance(rows, UnencodedRows):
+            return cls.of_values(rows.values, rows.nbytes, rows.table, _is_there)
         return cls(rows.num_rows, _ColumnsOf(rows))
 
     @classmethod
@@ -106,6 +109,10 @@ class KnownRows:
                 columns = {at: column.filter(mask) for at, column in columns.items()}
                 count = len(columns[ordinal])
         return KnownRows(count, columns)
+
+
+def _is_there(_ordinal: int) -> bool:
+    return True
 
 
 class _ColumnsOf(Mapping[int, Column]):

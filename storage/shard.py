@@ -76,8 +76,7 @@ TICKS_PER_MS: Final = 1_000
 RETENTION_US: Final = 3_600_000_000
 
 SHOWN_MAX: Final = 8
-"""Views that are kept of a shard. Larger: more of memory. Smaller: a reader whose timestamp is some
-commits old pays for a view made anew."""
+"""Views that are kept of a shard. Larger: more memory. Smaller: readers of the past wait longer."""
 
 
 @fast_dataclass(frozen=True, slots=True)
@@ -192,7 +191,7 @@ class ShardState:
     @property
     def tail_rows(self) -> int:
         """Rows in memory that no version holds."""
-        return sum(c.inline.rows.num_rows for c in self.tail if c.inline is not None)
+        return sum(c.inline.num_rows for c in self.tail if c.inline is not None)
 
     @property
     def dirty(self) -> bool:

@@ -26,9 +26,9 @@ from storage.errors import NewerFormat
 from storage.fast_dataclass import fast_dataclass
 from storage.types import Epoch
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 """The format of the stash, of everything in it and of the warehouse beside it. 1: a commit lies in
-several entries (`former_commits.py`)."""
+several entries (`former_commits.py`). 2: rows of a commit are always Arrow (`codec.py`)."""
 
 
 def refuse_newer(stored: int) -> None:

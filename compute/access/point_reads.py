@@ -41,6 +41,7 @@ from sql.types.sql_type import SqlType, Value
 from storage.batch import RowIdentity, ShardView
 from storage.known_rows import Column
 from storage.types import Source, is_file
+from storage.unencoded_rows import UnencodedRows
 
 INDEXED_ROWS_MAX: Final = 200_000
 """Rows of a table that is looked up by columns that are no key. Larger: fewer scans, and longer
@@ -143,6 +144,9 @@ class PointRead:
         for source, numbers in _by_source(view, places):
             part = view.inline_slice(source)
             at: Sequence[int] = numbers
+            if part is not None and isinstance(part.stored, UnencodedRows):
+                found += self._as_stored(source, part.stored, numbers)
+                continue
             if part is not None:
                 rows = part.rows
             else:
@@ -157,6 +161,18 @@ class PointRead:
                 pairs = zip(numbers, at, strict=True)
                 found += [(*cells.row(row), str(source), number) for number, row in pairs]
         return found
+
+    def _as_stored(
+        self, source: Source, stored: UnencodedRows, numbers: Sequence[int]
+    ) -> Iterator[Row]:
+        """The scanned columns of rows that are values yet (U1 of `unencoded_rows.py`): a view has
+        them only with the fields that it has.
+        """
+        ordinals, has_identity = self._scan.ordinals, self._scan.identity is not None
+        for number in numbers:
+            values = cast("Row", stored.values[number])
+            row = tuple([values[ordinal] for ordinal in ordinals])
+            yield (*row, str(source), number) if has_identity else row
 
     def _warm_row(self, index: KeyIndex, view: ShardView, place: RowIdentity) -> Row | None:
         """The row of a file whose row group is in memory, read where it stands; None if it is

@@ -82,6 +82,7 @@ from storage.fast_dataclass import fast_dataclass
 from storage.shard import ShardState
 from storage.stash import Write
 from storage.types import ShardId, Timestamp, Token
+from storage.unencoded_rows import UnencodedRows
 
 
 def _nothing_changed(_after: Timestamp) -> Sequence[CatalogChange]:
@@ -485,6 +486,7 @@ def _named_now(batch: WriteBatch, state: ShardState | None) -> WriteBatch:
 def _merge(batches: Sequence[WriteBatch]) -> WriteBatch:
     """All batches as one, with contiguous columns: the codec and every later scan touch them."""
     merged = merge_batches(batches)
-    if merged.inserts is None or merged.inserts.column(0).num_chunks <= 1:
+    rows = merged.rows
+    if rows is None or isinstance(rows, UnencodedRows) or rows.column(0).num_chunks <= 1:
         return merged
-    return WriteBatch(merged.inserts.combine_chunks(), merged.staged, merged.deletes)
+    return WriteBatch(rows.combine_chunks(), merged.staged, merged.deletes)

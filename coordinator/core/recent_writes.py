@@ -93,8 +93,8 @@ def committed_writes(batch: WriteBatch, old: Iterable[OldRows]) -> CommittedWrit
     known: dict[Source, BitMap64] = {}
     came: tuple[KnownRows, ...] = ()
     went: list[KnownRows] = []
-    if batch.inserts is not None and batch.inserts.num_rows:
-        came = (KnownRows.of(batch.inserts),)
+    if batch.rows is not None and batch.rows.num_rows:
+        came = (KnownRows.of(batch.rows),)
     deletes = deletes_of_others(batch)
     if not deletes:
         return CommittedWrites(came, (), batch.staged)

@@ -40,10 +40,11 @@ from coordinator.core.short_writes.by_key import WriteByKey
 from coordinator.core.sources.completions import AsideMessage, SourceMessage, UpstreamReleased
 from coordinator.core.views.deltas import AttachComputed, PutViewProgram, ViewsMaintained
 from sql.catalog.catalog import Catalog, NameDependency, Table
-from storage.batch import DataFile, RowEncoder, WriteBatch
+from storage.batch import DataFile, WriteBatch
 from storage.fast_dataclass import fast_dataclass
 from storage.known_rows import OldRows
 from storage.types import ShardId, Timestamp
+from storage.unencoded_rows import RowEncoder
 
 
 @fast_dataclass(frozen=True, slots=True)

@@ -10,8 +10,9 @@ from typing import Final, Protocol, TypeAlias
 from coordinator.core.locking.modes import LockMode
 from coordinator.core.predicates import ReadPredicate
 from sql.catalog.catalog import Key, NameDependency, Table
-from storage.batch import RowEncoder, RowIdentity, ShardView
+from storage.batch import RowIdentity, ShardView
 from storage.fast_dataclass import fast_dataclass
+from storage.unencoded_rows import RowEncoder
 
 RowValues: TypeAlias = tuple[object, ...]
 """A row: one value for each column of the table, as in `sql/types/sql_type.py`."""
