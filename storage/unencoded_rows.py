@@ -24,6 +24,10 @@ from storage.row_schema import concat_conforming
 StoredValues: TypeAlias = Sequence[tuple[object, ...]]
 """Rows of values, in the order of the columns."""
 
+VALUES_ROWS_MAX: Final = 64
+"""Rows of a batch that stay values. Values take several times the memory of Arrow, and for many
+rows more time, too."""
+
 _TO_JSON: Final = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=(",", ":"))
 
 
@@ -115,7 +119,8 @@ def rows_of_parts(parts: Sequence[SliceRows]) -> SliceRows:
         return parts[0]
     plain = [part for part in parts if isinstance(part, UnencodedRows)]
     if len(plain) == len(parts) and all(part.schema is plain[0].schema for part in plain):
-        return _one_of(plain)
+        one = _one_of(plain)
+        return one if one.num_rows <= VALUES_ROWS_MAX else one.table()
     return concat_conforming([table_of(part) for part in parts])
 
 

@@ -43,7 +43,7 @@ from sql.plan.nodes import Values
 from sql.plan.traverse import plan_has_subquery
 from sql.statements.bound import Modify, ModifyKind, ParameterizedStatement
 from sql.types.sql_type import Value
-from storage.unencoded_rows import SliceRows, UnencodedRows, schema_message
+from storage.unencoded_rows import VALUES_ROWS_MAX, SliceRows, UnencodedRows, schema_message
 
 ROWS_MAX: Final = 64
 """Larger: more statements take the short way. Smaller: groups do not wait for long encodings."""
@@ -70,7 +70,7 @@ class TableRows:
     def rows(self, rows: Sequence[tuple[object, ...]]) -> SliceRows:
         """See RowEncoder."""
         checks = self._checks
-        if checks is None or not all_pass(checks, rows):
+        if checks is None or len(rows) > VALUES_ROWS_MAX or not all_pass(checks, rows):
             return self.table(rows)
         return UnencodedRows(rows, sum(map(row_bytes, rows)), self)
 

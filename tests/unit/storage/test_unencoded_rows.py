@@ -12,7 +12,7 @@ from storage.batch import WriteBatch
 from storage.codec import decode_batch, encode_batch
 from storage.known_rows import KnownRows
 from storage.types import OWN
-from storage.unencoded_rows import UnencodedRows, rows_of_parts, tables_of_parts
+from storage.unencoded_rows import VALUES_ROWS_MAX, UnencodedRows, rows_of_parts, tables_of_parts
 
 TYPES = (INT2, INT4, INT8, BOOL, FLOAT8, TEXT, DATE, TIMESTAMPTZ)
 ROWS = [
@@ -87,6 +87,15 @@ def test_parts_of_all_kinds_are_joined_in_order() -> None:
     assert mixed.column(0).to_pylist() == [1, 4, 2, 3]
     tables = tables_of_parts([first, second, arrow, first])
     assert [part.column(0).to_pylist() for part in tables] == [[1, 2, 3], [4], [1]]
+
+
+def test_many_rows_are_arrow() -> None:
+    rows = [(number, "x") for number in range(VALUES_ROWS_MAX)]
+    assert isinstance(rows_of_parts([stored(*rows[1:]), stored(rows[0])]), UnencodedRows)
+    many = rows_of_parts([stored(*rows), stored(rows[0])])
+    assert isinstance(many, pa.Table)
+    assert many.num_rows == VALUES_ROWS_MAX + 1
+    assert isinstance(TableRows(PAIRS).rows([*rows, rows[0]]), pa.Table)
 
 
 def test_own_writes_rewind_and_lose_what_is_deleted() -> None:
