@@ -31,8 +31,8 @@ def set_scan(plan: SetScan, scope: Scope) -> Select:
             items.append(f"row_number() over () as c{plan.ordinality.id}")
         rows = _list(plan.calls[0], scope)
         return Select(f"(select {', '.join(items)} from {rows}) {alias}", names)
-    items = _items(plan, [_list(call, scope) for call in plan.calls])
-    return Select(f"(select {', '.join(items)}) {alias}", names)
+    lists = _items(plan, [_list(call, scope) for call in plan.calls])
+    return Select(f"(select {', '.join(lists)}) {alias}", names)
 
 
 def sets_beside(
