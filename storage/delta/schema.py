@@ -7,6 +7,8 @@ the Delta field: other readers keep it and make nothing of it. A field whose met
 
 import json
 import re
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, TypeAlias, TypedDict, cast
 
 import pyarrow as pa
@@ -71,7 +73,7 @@ def delta_type(type_: pa.DataType) -> _TypeName:
     return _NAMES[type_]
 
 
-def arrow_type(name: object) -> pa.DataType:
+def _arrow_type(name: object) -> pa.DataType:
     """The Arrow type of a Delta type. Raises Corrupt for types that we never write."""
     if isinstance(name, dict):
         return _nested_type(cast("dict[str, object]", name))
@@ -86,7 +88,7 @@ def arrow_type(name: object) -> pa.DataType:
 def _nested_type(described: dict[str, object]) -> pa.DataType:
     match described:
         case {"type": "array", "elementType": element}:
-            return pa.list_(pa.field("element", arrow_type(element)))
+            return pa.list_(pa.field("element", _arrow_type(element)))
         case {"type": "struct", "fields": fields}:
             return pa.struct([_decode_field(field) for field in cast("list[_Field]", fields)])
         case _:
@@ -101,7 +103,26 @@ def encode_schema(schema: pa.Schema) -> str:
 
 def reported_definition(schema: pa.Schema) -> str:
     """All that the log tells of a definition: the `schemaString`, and whether it has a feed."""
-    return definition_text(encode_schema(schema), feed=has_feed(schema))
+    return _reported(_Same(schema))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Same:
+    """A schema that equals itself alone: others may differ in what pyarrow does not compare."""
+
+    schema: pa.Schema
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.schema is other.schema
+
+    def __hash__(self) -> int:
+        return id(self.schema)
+
+
+@lru_cache(maxsize=1_000)
+def _reported(of: _Same) -> str:
+    """A start asks for each table, and many tables are alike (`compute/arrow.py`)."""
+    return definition_text(encode_schema(of.schema), feed=has_feed(of.schema))
 
 
 def definition_text(schema_string: str, *, feed: bool) -> str:
@@ -183,7 +204,7 @@ def decode_schema(text: str) -> pa.Schema:
 def _decode_field(field: _Field) -> "pa.Field[pa.DataType]":
     return pa.field(
         field["name"],
-        arrow_type(field["type"]),
+        _arrow_type(field["type"]),
         nullable=field["nullable"],
         metadata=field["metadata"] or None,
     )
