@@ -1,4 +1,4 @@
-"""R1 to R3 of `compute/duckdb/remembered_values.py`: values are computed once, and never mixed up."""
+"""R1 to R3 of `compute/duckdb/remembered_values.py`: a value is computed once, never mixed up."""
 
 from decimal import Decimal
 
