@@ -70,14 +70,11 @@ __all__ = [
 ]
 
 NOTHING: Final[Deletes] = {}
-
 _NEVER: Final = Timestamp(1 << 62)
 
 TICKS_PER_MS: Final = 1_000
 """Microseconds, in the timeline of the wall clock."""
-
 RETENTION_US: Final = 3_600_000_000
-
 SHOWN_MAX: Final = 8
 """Views that are kept of a shard. Larger: more of memory. Smaller: a reader whose timestamp is some
 commits old pays for a view made anew."""
@@ -230,7 +227,7 @@ class ShardState:
             state,
             tail=tail,
             tail_bytes=sum(memory_bytes(commit.batch) for commit in tail),
-            last_write=max(self.last_write, _newest_write(version)),
+            last_write=max(self.last_write, version.newest_write),
             next_id=max(self.next_id, version.next_id or 0),
         )
 
@@ -245,6 +242,8 @@ class ShardState:
         """This state without the versions that neither a `view(t >= since)` needs nor a commit of
         the tail (V8).
         """
+        if len(self.versions) < 2:
+            return self
         since = self.needed_since(since)
         base = bisect_right(self.versions, since, key=_version_cut) - 1
         if base <= 0:
@@ -458,11 +457,6 @@ def _shown_upto(shown: _Shown) -> Timestamp:
 
 def _version_cut(version: Version) -> Timestamp:
     return version.cut
-
-
-def _newest_write(version: Version) -> Timestamp:
-    times = [version.files[name].runs.times[-1] for name in version.added]
-    return Timestamp(max([*times, *(ts for ts, _ in version.deletes)], default=0))
 
 
 def staged_file(file: DataFile, ts: Timestamp) -> LiveFile:

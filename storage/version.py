@@ -40,6 +40,12 @@ class Version:
         """True if nothing came before: all that it holds is `added` or deleted by `deletes`."""
         return 0 in (self.number, self.merged_from)
 
+    @property
+    def newest_write(self) -> Timestamp:
+        """The last commit that came with this version."""
+        written = [self.files[name].runs.times[-1] for name in self.added]
+        return Timestamp(max(written + [ts for ts, _ in self.deletes], default=0))
+
     def wrote_between(self, after: Timestamp, upto: Timestamp) -> bool:
         """True if a commit with after < ts <= upto came with this version."""
         return any(after < ts <= upto for ts, _ in self.deletes) or any(

@@ -9,6 +9,7 @@ INVARIANTS
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Final
 
 from pyroaring import BitMap64
 
@@ -26,9 +27,9 @@ from storage.delta.history import (
 )
 from storage.delta.statistics import row_count, tightened
 from storage.delta.table import (
-    declared_definition,
     declared_metadata,
-    declared_vectors,
+    has_vectors,
+    metadata_definition,
     reported_behind,
 )
 from storage.errors import Corrupt, ForeignWriter
@@ -37,6 +38,8 @@ from storage.row_versions import RowIds, row_count_id
 from storage.shard import Version
 from storage.types import ShardId, Source, Timestamp
 
+_NO_FILES: Final = FileMap()
+
 
 def next_version(
     shard: ShardId, previous: Version | None, number: int, actions: Sequence[Action]
@@ -44,29 +47,26 @@ def next_version(
     """The version that `actions` make of `previous` (R1). Raises ForeignWriter, Corrupt."""
     info = meridian_commit_info(shard, actions, number)
     assert info.meridian is not None, "R2: an own commit has its history"
-    before = previous.files if previous is not None else FileMap()
+    before = previous.files if previous is not None else _NO_FILES
     deletes = decode_deletes(info.meridian.deletes)
     gone = _union(deletes)
     adds = {Source(action.path): action for action in actions if isinstance(action, AddFile)}
     removed = {Source(action.path) for action in actions if isinstance(action, RemoveFile)}
     try:
         puts = [_live(add, before, gone) for add in adds.values()]
-        files = before.changed(puts, removed - adds.keys())
+        files = before.changed(puts, removed - adds.keys()) if puts or removed else before
     except AssertionError as error:
         raise Corrupt(f"version {number}: {error}") from None
     came = [name for name in adds if name not in before]
     rewritten = tuple(name for name in came if files[name].moved)
     added = tuple(name for name in came if not files[name].moved)
     cut = Timestamp(info.meridian.cut)
-    told = declared_definition(actions)
-    if told is None:
-        told = "" if previous is None else previous.schema_text
-    has_vectors = declared_vectors(actions)
-    if has_vectors is None:
-        has_vectors = previous is not None and previous.has_vectors
-    metadata = declared_metadata(actions)
+    told = "" if previous is None else previous.schema_text
+    vectors = previous is not None and previous.has_vectors
     behind = None if previous is None else previous.behind_since
+    metadata = declared_metadata(actions)
     if metadata is not None:
+        told, vectors = metadata_definition(metadata), has_vectors(metadata)
         behind = reported_behind(metadata)
     next_id = _row_count(shard, actions)
     if next_id is None and previous is not None:
@@ -80,7 +80,7 @@ def next_version(
         rewritten=rewritten,
         schema_text=told,
         next_id=next_id,
-        has_vectors=has_vectors,
+        has_vectors=vectors,
         behind_since=behind,
     )
 
