@@ -73,9 +73,9 @@ class ShardToLoad:
             self.schema,
             self.created,
             definitions=self.definitions,
+            marks=self.marks,
             ticks_per_ms=self.ticks_per_ms,
             retention_us=self.retention_us,
-            marks=self.marks,
         )
 
     @property

@@ -275,7 +275,7 @@ class ViewCatchUp:
 
     async def _warm(self, execution: Execution, bound: RefreshMaterializedView) -> None:
         """Run the program of a view once, so that no commit waits for the first run."""
-        from coordinator.execution.views.maintain import ViewMaintenance
+        from coordinator.execution.views.maintain import ViewMaintenance, program_tables
 
         upkeep = self._log.upkeep_of(bound.table.oid)
         if bound.source is None or upkeep.is_warm:
@@ -285,7 +285,8 @@ class ViewCatchUp:
             upkeep.is_warm = True
             views = await execution.views((*bound.tables, bound.table))
             stored = views.pop(RelationId(bound.table.shard))
-            await ViewMaintenance(self._services).rehearse(program, views, stored)
+            tables = program_tables(program, bound.table, bound.tables)
+            await ViewMaintenance(self._services).rehearse(program, views, stored, tables)
 
     @asynccontextmanager
     async def _refreshing(

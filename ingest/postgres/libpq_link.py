@@ -6,14 +6,17 @@ INVARIANTS
   L1  no call here waits within libpq: connecting, sending, receiving go on when the loop says so.
   L2  no password is in an error: what libpq says is passed on without it.
   L3  one query at a time; whoever else asks waits in line.
+  L4  the loop watches the socket only while it is open. Its number is soon another socket's, which
+      the loop would then take for watched.
 
 libpq's own ways to find passwords (environment, password file) are closed: what is not given is
 not there.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from ingest.reader import ReaderFailure
@@ -89,6 +92,7 @@ class LibpqLink:
         self._password = password
         self._lock = asyncio.Lock()
         self._waiting: asyncio.Future[None] | None = None
+        self._unwatch: Callable[[], object] | None = None
         self._closed = False
 
     @staticmethod
@@ -154,14 +158,18 @@ class LibpqLink:
             else (loop.add_reader, loop.remove_reader)
         )
         add(socket, _settle, ready)
-        self._waiting = ready
+        self._waiting, self._unwatch = ready, partial(remove, socket)
         try:
             await ready
         finally:
             self._waiting = None
-            if not self._closed:
-                # Otherwise `close` has, and the number may be another socket's by now.
-                remove(socket)
+            self._stop_watching()
+
+    def _stop_watching(self) -> None:
+        """L4. Whoever waits may have been woken, and not have gone on yet."""
+        if self._unwatch is not None:
+            self._unwatch()
+            self._unwatch = None
 
     def _clean(self, message: str) -> str:
         """L2, and in one line."""
@@ -342,7 +350,9 @@ class LibpqLink:
             self._pgconn.put_copy_data(body)
             return not self._pgconn.flush()
         except OperationalError:
-            # Reading finds out, and says why.
+            # Reading finds out, and says why. libpq may have closed the socket (L4).
+            self._stop_watching()
+            self.wake()
             return False
 
     def _check_open(self) -> None:
@@ -359,13 +369,11 @@ class LibpqLink:
         if self._closed:
             return
         self._closed = True
+        self._stop_watching()
         if self._waiting is not None and not self._waiting.done():
             self._waiting.set_exception(
                 ReaderFailure("08003", "the connection to upstream is closed")
             )
-            loop = asyncio.get_running_loop()
-            loop.remove_reader(self._pgconn.socket)
-            loop.remove_writer(self._pgconn.socket)
         self._pgconn.finish()
 
 

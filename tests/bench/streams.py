@@ -3,6 +3,7 @@
 streams    copy      the first copy of a table
            large     one transaction of many rows, until the follower shows all of them
            full      clients that commit as fast as they can, and how fast the follower keeps up
+           beside    SELECT 1 of another client of the follower meanwhile, and when all is idle
            latency   from the return of COMMIT upstream until the follower shows it
            gate      COMMIT upstream when the follower is its synchronous standby
 
@@ -21,19 +22,21 @@ from typing import Final
 
 import psycopg
 
-from tests.bench.pgbench import run_script
+from tests.bench.pgbench import percentile, run_script
 from tests.bench.sizes import Figures
+from tests.resilience.upstream.wide import OPTIONS, peak_kb
 from tests.support.servers import Meridian, Postgres, meridian, postgres_server
 
 UPSTREAM: Final = ("wal_level=logical", "max_wal_senders=20", "max_replication_slots=20")
-COPIED_ROWS: Final = 500_000
-LARGE_ROWS: Final = 200_000
+COPIED_ROWS: Final = 5_000_000
+LARGE_ROWS: Final = 1_000_000
 LATENCY_COMMITS: Final = 200
 GATE_COMMITS: Final = 200
 PAUSE_S: Final = 0.01
 """Between two commits whose way is measured: a hundred a second."""
 CLIENTS: Final = 16
-PATIENCE_S: Final = 300.0
+ASKED_EACH_S: Final = 0.005
+PATIENCE_S: Final = 1_200.0
 
 _TABLES: Final = (
     "CREATE TABLE copied (id int PRIMARY KEY, a int8, b text, c numeric(12,2), d timestamptz, "
@@ -67,9 +70,10 @@ def measure_streams(seconds: int) -> tuple[Figures, Figures]:
     with (
         _upstream() as upstream,
         tempfile.TemporaryDirectory(prefix="bench-") as place,
-        meridian(Path(place), ("--spark-master", "none")) as server,
+        meridian(Path(place), OPTIONS) as server,
     ):
         ours = _measure(upstream, _fed(upstream, server), seconds)
+        ours |= {"server memory at its peak: MiB": peak_kb(server) / 1024}
     with _upstream() as upstream, postgres_server() as peer:
         theirs = _measure(upstream, _subscribed(upstream, peer), seconds)
     return ours, theirs
@@ -126,7 +130,10 @@ def _measure(upstream: Postgres, follower: Follower, seconds: int) -> Figures:
     follower.wait("SELECT count(*) FROM copied", COPIED_ROWS)
     found["first copy of 6 columns: rows/s"] = COPIED_ROWS / (time.perf_counter() - began)
     found |= _large(upstream, follower)
-    found |= _full(upstream, follower, seconds)
+    found |= _beside(follower, "idle", lambda: time.sleep(seconds))
+    busy = dict[str, float]()
+    found |= _beside(follower, "busy", lambda: busy.update(_full(upstream, follower, seconds)))
+    found |= busy
     found |= _latency(upstream, follower)
     found |= _gate(upstream, follower)
     return found
@@ -157,6 +164,32 @@ def _full(upstream: Postgres, follower: Follower, seconds: int) -> Figures:
         "clients at full rate: upstream transactions/s": row[0] / (ended - began),
         "clients at full rate: followed transactions/s": row[0] / (now - began),
         "clients at full rate: lag at the end, s": now - ended,
+    }
+
+
+def _beside(follower: Follower, name: str, work: Callable[[], None]) -> Figures:
+    """SELECT 1 of another client while this goes on."""
+    over = threading.Event()
+    waits: list[float] = []
+
+    def ask() -> None:
+        with psycopg.connect(follower.dsn, autocommit=True) as connection:
+            while not over.wait(ASKED_EACH_S):
+                began = time.perf_counter()
+                connection.execute("SELECT 1").fetchone()
+                waits.append((time.perf_counter() - began) * 1_000)
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    try:
+        work()
+    finally:
+        over.set()
+        asking.join()
+    waits.sort()
+    return {
+        f"SELECT 1 of another client, {name}: p50 ms": percentile(waits, 50),
+        f"SELECT 1 of another client, {name}: p99 ms": percentile(waits, 99),
     }
 
 

@@ -10,9 +10,9 @@ from functools import partial
 from typing import Final, TypeAlias
 
 from compute.access.point_reads import unique_point
-from compute.access.rows_in_memory import KEY_TYPES
 from compute.reference.executor import PreparedPlan
 from compute.reference.expressions import Row
+from compute.reference.joins import KEY_TYPES
 from coordinator.core.short_writes.by_key import CannotEvaluate, RowValues, WriteByKey, row_bytes
 from coordinator.execution.context import Services
 from coordinator.execution.short_writes.given_values import RuntimeValues, compile_runtime_values

@@ -8,7 +8,7 @@ One row at most has the key, so neither an order nor a limit of one or more chan
 from collections.abc import Sequence
 
 from compute.access.point_reads import unique_point
-from compute.access.rows_in_memory import KEY_TYPES
+from compute.reference.joins import KEY_TYPES
 from coordinator.core.short_writes.by_key import WriteByKey, row_bytes
 from coordinator.execution.context import Services
 from coordinator.execution.locking_queries import LOCK_MODES

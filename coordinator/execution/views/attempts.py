@@ -2,12 +2,16 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from coordinator.core.messages.catalog_changes import LeftBecause
 from coordinator.core.views.deltas import ComputedRows
 from sql.incremental.derive import maintenance_program
 from sql.incremental.program import MaintenanceProgram, NotIncremental
 from sql.plan.nodes import Plan
+
+if TYPE_CHECKING:
+    from compute.access.narrowed_plans import NarrowedPlans
 
 
 @dataclass(slots=True)
@@ -78,6 +82,8 @@ class CatchUpLog:
     views: dict[int, ViewAttempts] = field(default_factory=dict[int, ViewAttempts])
     told: Callable[[], None] = lambda: None
     upkeep: dict[int, ViewUpkeep] = field(default_factory=dict[int, ViewUpkeep])
+    narrowed: "NarrowedPlans | None" = None
+    """What runs programs beside large tables; made when the first one runs."""
     computed_s: float = 0.0
     """How long it took in all to compute how commits change views, also views that are gone."""
 

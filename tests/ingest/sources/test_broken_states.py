@@ -1,4 +1,4 @@
-"""Each way to heal a source that is `broken` (the table of `docs/sources.md`), from break to end.
+"""Each way to heal a source that is `broken` (the table of `docs/streams.md`), from break to end.
 
 Others are healed where they are made: SKIP RECORD, settings and DROP COLUMN in `test_healing`, a
 table that left the publication in `test_streaming`, the cluster of the stash in

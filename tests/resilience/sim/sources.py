@@ -32,7 +32,7 @@ from tests.resilience.sim.odds import CALM
 from tests.resilience.sim.server import Server
 from tests.resilience.sim.session import Session
 from tests.resilience.sim.upstream import MAIN, SCRIPTED, ScriptedUpstream, generation_of
-from tests.resilience.sim.upstream_changes import register_changes, set_changes
+from tests.resilience.sim.upstream_changes import many_changes, register_changes, set_changes
 from tests.resilience.sim.workload import Draw, Plan, Usual, one_by_one, perform
 
 SETS = ("s1", "s2")
@@ -135,9 +135,12 @@ class Sources(Usual):
         names = fed if rng.random() < 0.4 else (rng.choice(fed),)
         changes: dict[str, Sequence[UpstreamChange]] = {}
         operations: list[Operation] = []
+        large = rng.random() < 0.2
         for name in names:
             rows = upstream.rows.get(name, [])
             make = register_changes if name == CHANGED else set_changes
+            if large:
+                make = many_changes(make, rng.randint(2, 5))
             changes[name], written = make(name, rows, rng, values.next)
             operations += written
         upstream.produce(changes, operations, values.process())

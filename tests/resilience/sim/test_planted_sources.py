@@ -9,6 +9,7 @@ from coordinator.core import commits, group_commit
 from coordinator.core.effects import Effect
 from coordinator.core.group_commit import GatheredMembers
 from coordinator.core.oracle import Oracle
+from coordinator.core.own_writes import final_batch
 from coordinator.core.sources import aside, recency, steps
 from coordinator.core.sources.batches import PendingBatch
 from coordinator.core.sources.completions import (
@@ -23,7 +24,7 @@ from coordinator.core.sources.leftovers import Leftovers
 from coordinator.core.sources.records import NEVER, Leftover, SourceRecord, put_source_record
 from coordinator.core.sources.running import AwaitedPosition, RunningSource, SourceState
 from coordinator.core.state import CoreState
-from coordinator.driver import fed_rows, reading_hold, sources
+from coordinator.driver import fed_rows, large_transactions, reading_hold, sources
 from coordinator.driver.fed_rows import FedRows
 from coordinator.driver.large_transactions import LargeTransaction
 from coordinator.driver.reading_hold import ReadingHold
@@ -120,6 +121,32 @@ def upstream_transaction_split(patch: pytest.MonkeyPatch) -> None:
 def parts_before_forgotten(patch: pytest.MonkeyPatch) -> None:
     """A part of a transaction does not see what the parts before it have written."""
     patch.setattr(LargeTransaction, "_view", lambda self, table: self._views[ShardId(table.shard)])
+
+
+def parts_of_a_failed_attempt_stay(patch: pytest.MonkeyPatch) -> None:
+    """A transaction that is read again goes on behind the parts that were read before."""
+    prepare = SourceEffects._prepare_part
+
+    async def nothing(_self: SourceEffects, _oid: int) -> None:
+        return
+
+    async def again(self: SourceEffects, effect: PrepareBatch) -> SourceMessage:
+        known = effect.source.oid in self._large
+        return await prepare(self, replace(effect, goes_on=effect.goes_on or known))
+
+    patch.setattr(SourceEffects, "_discard", nothing)
+    patch.setattr(SourceEffects, "_prepare_part", again)
+
+
+def own_rows_not_deleted(patch: pytest.MonkeyPatch) -> None:
+    """Rows that a transaction has staged and deleted again are there."""
+
+    def kept(batch: WriteBatch) -> WriteBatch:
+        own = {file.name for file in batch.staged}
+        gone = {source: rows for source, rows in batch.deletes.items() if source not in own}
+        return final_batch(replace(batch, deletes=gone))
+
+    patch.setattr(large_transactions, "final_batch", kept)
 
 
 def older_attempt_accepted(patch: pytest.MonkeyPatch) -> None:
@@ -275,6 +302,8 @@ def upstream_not_asked(patch: pytest.MonkeyPatch) -> None:
         (started_from_what_was_acknowledged, "crashes"),
         (upstream_transaction_split, "calm"),
         (parts_before_forgotten, "calm"),
+        (parts_of_a_failed_attempt_stay, "calm"),
+        (own_rows_not_deleted, "calm"),
         (older_attempt_accepted, "calm"),
         (records_lost_with_a_batch, "disks"),
         (started_though_deposed, "successions"),
@@ -298,6 +327,8 @@ def upstream_not_asked(patch: pytest.MonkeyPatch) -> None:
         "started from what was acknowledged",
         "upstream transaction split",
         "parts before forgotten",
+        "parts of a failed attempt stay",
+        "own rows not deleted",
         "older attempt accepted",
         "records lost with a batch",
         "started though deposed",

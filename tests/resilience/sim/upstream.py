@@ -47,6 +47,10 @@ from tests.resilience.history.events import Operation, Recorder
 OFFSET = "offset"
 ROWS_OF_PART = 3
 """Of a snapshot: it has several parts, and may fail between them."""
+PART_MAX = 4
+"""Changes of a part: a large transaction has several parts."""
+FAILS_WITHIN = 0.15
+"""Of the reads within a large transaction, whatever the weather: the others seldom fail there."""
 IDENTITY: UpstreamIdentity = {"log": "1"}
 MAIN = "f"
 """The source whose acknowledgements the history has; of others it is only known that they are."""
@@ -306,6 +310,8 @@ class ScriptedReader:
             # An exception would only stall the source (F10).
             upstream.found("contract", "a reader reads that nobody has started")
         await self._may_fail("before source.read")
+        if self._taken and rng.random() < FAILS_WITHIN:
+            raise ReaderFailure("08006", "the connection is lost within a transaction")
         self._check_holds()
         self._tidy()
         if rng.random() < 0.05:
@@ -316,7 +322,7 @@ class ScriptedReader:
         if self._next < len(upstream.log) and (self._taken or rng.random() < 0.3):
             end = self._next + 1
             some = self._changes_of(self._next)[self._taken :]
-            part = some[: rng.randint(0, len(some))]
+            part = some[: rng.randint(0, min(len(some), PART_MAX))]
             ends = len(part) == len(some) and rng.random() < 0.7
         else:
             end = min(len(upstream.log), self._next + rng.choice((1, 1, 2, 5)))

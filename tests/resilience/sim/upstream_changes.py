@@ -9,8 +9,10 @@ from collections.abc import Callable, Sequence
 
 from ingest.reader import UNCHANGED, ChangeKind, ChangeRow, UpstreamChange
 from tests.resilience.history.events import Add, Operation, Write
+from tests.resilience.sim.upstream import changed_rows
 
 Made = tuple[Sequence[UpstreamChange], Sequence[Operation]]
+Make = Callable[[str, Sequence[ChangeRow], random.Random, Callable[[], int]], Made]
 
 
 def inserted(row: ChangeRow) -> UpstreamChange:
@@ -68,3 +70,27 @@ def _update(key: int, value: "int | object") -> UpstreamChange:
 
 def _writes(name: str, first: int, second: int) -> Sequence[Operation]:
     return [Write(f"{name}_1", first), Write(f"{name}_2", second)]
+
+
+def many_changes(make: Make, times: int) -> Make:
+    """As a large transaction has them: later ones change the rows of earlier ones."""
+
+    def made(
+        name: str, rows: Sequence[ChangeRow], rng: random.Random, value: Callable[[], int]
+    ) -> Made:
+        changes: list[UpstreamChange] = []
+        written: list[Operation] = []
+        for _ in range(times):
+            some, operations = make(name, rows, rng, value)
+            rows = changed_rows(rows, some)
+            changes += some
+            written += operations
+        return changes, _what_stays(written)
+
+    return made
+
+
+def _what_stays(written: Sequence[Operation]) -> Sequence[Operation]:
+    """Of several writes of a register the last one."""
+    last = {one.key: one for one in written if isinstance(one, Write)}
+    return [one for one in written if not isinstance(one, Write) or last[one.key] is one]
