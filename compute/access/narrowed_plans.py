@@ -14,8 +14,8 @@ INVARIANTS
   W3  without `may_read` no file is read, and the work is bounded: LOOP_ROWS_MAX and LOOP_WORK_MAX.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, Final, TypeAlias
 
@@ -37,8 +37,9 @@ from compute.reference.plans import PlanCompiler
 from compute.reference.support import refusal_of_functions
 from sql.catalog.catalog import Key, Table
 from sql.incremental.narrowed_scans import NarrowedScan, equalities_at_joins, narrowed_scans
-from sql.plan.nodes import Join, Plan, RelationId, Scan, output_columns
+from sql.plan.nodes import ColumnId, Join, Plan, PlanColumn, RelationId, Scan, output_columns
 from sql.plan.traverse import plan_has_subquery, plan_nodes, scans
+from sql.types.sql_type import INT8, TEXT
 from storage.batch import FileSlice, InlineSlice, RowIdentity, ShardView
 from storage.types import OWN, ShardId
 
@@ -69,6 +70,15 @@ _GROWTH: Final = 4
 """How many times larger a table must be than it was when that was measured, to do it again."""
 
 
+_Asked: TypeAlias = tuple[RelationId, tuple[int, ...], tuple[int, ...], tuple[Row, ...]]
+"""A relation, the columns of its rows, those that are looked up, and for what."""
+
+_IDENTITY: Final = (
+    PlanColumn(ColumnId(-1), "source", TEXT),
+    PlanColumn(ColumnId(-2), "index", INT8),
+)
+
+
 class NotNarrowed(Enum):
     """Why a plan is not run here."""
 
@@ -76,8 +86,14 @@ class NotNarrowed(Enum):
     ENGINE = "an engine has to run it"
 
 
-TablesOfPlan: TypeAlias = Mapping[RelationId, Table]
-"""The relations of a plan that may be large, and whose columns those of their rows are."""
+@dataclass(frozen=True, slots=True)
+class LargeTables:
+    """The relations of some plans that may be large, and whose rows are found by key. A relation
+    has the same rows in all of these plans. `known`: the rows that were found, by what was asked.
+    """
+
+    tables: Mapping[RelationId, Table]
+    known: dict[_Asked, Sequence[Row]] = field(default_factory=dict[_Asked, Sequence[Row]])
 
 
 class _EveryTime(PlanCompiler):
@@ -123,7 +139,7 @@ class NarrowedPlans:
         """The column that tells most, and the rows of which that was found."""
 
     def rows_now(
-        self, plan: Plan, views: Mapping[RelationId, ShardView], tables: TablesOfPlan
+        self, plan: Plan, views: Mapping[RelationId, ShardView], tables: LargeTables
     ) -> Sequence[Row] | NotNarrowed:
         """The rows of a plan, at once (W3)."""
         known = self._known.get(plan)
@@ -143,7 +159,7 @@ class NarrowedPlans:
         return self._makers.found(plan, maker).batch(rows)
 
     def rows_in_thread(
-        self, plan: Plan, views: Mapping[RelationId, ShardView], tables: TablesOfPlan
+        self, plan: Plan, views: Mapping[RelationId, ShardView], tables: LargeTables
     ) -> Sequence[Row] | NotNarrowed:
         """The same. Blocks."""
         return _Run(self._index, self._telling, views, tables, None).rows(_known(plan))
@@ -174,7 +190,7 @@ class _Run:
     index: KeyIndex
     telling: dict[tuple[ShardId, tuple[int, ...]], tuple[int, int]]
     views: Mapping[RelationId, ShardView]
-    tables: TablesOfPlan
+    large: LargeTables
     decoded: DecodedRows | None
 
     def rows(self, known: _Known) -> Sequence[Row] | NotNarrowed:
@@ -218,7 +234,7 @@ class _Run:
             large = frozenset(
                 relation
                 for relation, view in self.views.items()
-                if relation in self.tables and (view.files or view.inline_rows > few)
+                if relation in self.large.tables and (view.files or view.inline_rows > few)
             )
             if self.decoded is not None and known.is_reusable:
                 if large not in known.prepared:
@@ -243,8 +259,8 @@ class _Run:
         """The rows of a scan that are equal to one of these."""
         if not beside:
             return ()
-        scan, may_read = narrowed.scan, self.decoded is None
-        view, table = self.views[scan.relation], self.tables[scan.relation]
+        scan = narrowed.scan
+        view, table = self.views[scan.relation], self.large.tables[scan.relation]
         chosen = self._key(narrowed, view, table)
         if isinstance(chosen, NotNarrowed):
             return chosen
@@ -252,22 +268,45 @@ class _Run:
         by_ordinal = {scan.ordinals[one.place]: one for one in narrowed.columns}
         columns = [by_ordinal[ordinal] for ordinal in key.columns]
         wanted = dict.fromkeys([tuple([row[one.equal] for one in columns]) for row in beside])
-        pattern = SingleKey(table, key, ())
+        asked = scan.relation, scan.ordinals, key.columns, tuple(wanted)
+        rows = self.large.known.get(asked)
+        if rows is None:
+            nulls, pattern = [one.nulls for one in columns], SingleKey(table, key, ())
+            places = self._every_place(view, pattern, wanted, nulls, is_unique=is_unique)
+            if isinstance(places, NotNarrowed):
+                return places
+            if len(places) > most:
+                return self._too_much(len(places))
+            named = scan if scan.identity is not None else replace(scan, identity=_IDENTITY)
+            rows = scanned_rows(self.index, view, named, places, may_read=self.decoded is None)
+            if rows is None:
+                return NotNarrowed.COLD
+            self.large.known[asked] = rows
+        return rows if scan.identity is not None else [row[:-2] for row in rows]
+
+    def _every_place(
+        self,
+        view: ShardView,
+        pattern: SingleKey,
+        wanted: Iterable[Row],
+        nulls: Sequence[bool],
+        *,
+        is_unique: bool,
+    ) -> Sequence[RowIdentity] | NotNarrowed:
+        """The places of the rows with these keys. `nulls`: in which columns NULLs are equal."""
         places: list[RowIdentity] = []
         for values in wanted:
             if None in values:
-                pairs = zip(values, columns, strict=True)
-                if any(value is None and not one.nulls for value, one in pairs):
-                    continue
-                return NotNarrowed.ENGINE  # no index has NULLs
+                if all(equal for value, equal in zip(values, nulls, strict=True) if value is None):
+                    return NotNarrowed.ENGINE  # no index has NULLs
+                continue
             found = self._places(view, pattern.having(values), is_unique=is_unique)
             if isinstance(found, NotNarrowed):
                 return found
             places += found
-            if len(places) > most:
-                return self._too_much(len(places))
-        rows = scanned_rows(self.index, view, scan, places, may_read=may_read)
-        return NotNarrowed.COLD if rows is None else rows
+            if len(places) > ROWS_MAX:
+                return NotNarrowed.ENGINE
+        return places
 
     def _places(
         self, view: ShardView, key: SingleKey, *, is_unique: bool

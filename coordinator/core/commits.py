@@ -95,10 +95,15 @@ def write_alone(core: CoreState, message: InsertRows | ChangeByKey, now: Timesta
     if len(core.groups) >= core.settings.queue_max:
         return [_too_many(message.request)]
     request, owner, ticket = message.request, message.owner, core.leases.ticket()
+    pending: PendingInsert | PendingChange
     if isinstance(message, InsertRows):
-        core.groups.enqueue(PendingInsert(request, owner, message.insertion, ticket))
+        pending = PendingInsert(request, owner, message.insertion, ticket)
     else:
-        core.groups.enqueue(PendingChange(request, owner, message.change, ticket))
+        pending = PendingChange(request, owner, message.change, ticket)
+    core.groups.enqueue(pending)
+    if core.groups.holding is None and core.groups.lanes.is_maintaining(pending.tables()):
+        # It would wait for its lane, as all do that came before it since: as if it came later.
+        return persist_ceiling(core, now)
     return start_group(core, now)
 
 

@@ -191,10 +191,11 @@ def _traced(plan: Plan, column: ColumnId) -> Sequence[tuple[Scan, int]]:
         case Join(lateral=False):
             return _traced_in_join(plan, column)
         case SetOp(kind=SetOpKind.UNION, all=True):
-            at = [one.id for one in plan.columns].index(column)
             found: list[tuple[Scan, int]] = []
-            for side in (plan.left, plan.right):
-                found += _traced(side, output_columns(side)[at].id)
+            for at, one in enumerate(plan.columns):
+                if one.id == column:
+                    for side in (plan.left, plan.right):
+                        found += _traced(side, output_columns(side)[at].id)
             return found
         case _:
             return ()

@@ -26,7 +26,7 @@ import pyarrow as pa
 from pyroaring import BitMap64
 
 from compute.access.located_rows import are_rows_in_memory, fetch_located_rows
-from compute.access.narrowed_plans import LOOP_ROWS_MAX, NarrowedPlans, NotNarrowed, TablesOfPlan
+from compute.access.narrowed_plans import LOOP_ROWS_MAX, LargeTables, NarrowedPlans, NotNarrowed
 from compute.duckdb.support import local_support
 from compute.executor import EngineUnavailable, Executor, Run
 from compute.maintenance import (
@@ -66,6 +66,10 @@ log = logging.getLogger("meridian.views")
 FETCHED_ROWS_MAX: Final = 1_000
 """Deleted rows of an input that are read one by one. Larger: more row groups of files in memory."""
 
+_LOOP_S: Final = 0.005
+"""After so long on the event loop others have their turn, between two plans of a program. Larger:
+they wait longer. Smaller: more switches."""
+
 SHARE_OF_BUDGET: Final = 0.8
 """Of the time that a unit waits: what was computed by then is still taken along."""
 
@@ -78,10 +82,12 @@ class ViewMaintenance:
         self._services = services
         self._given = local
         self._narrowed = _narrowed_plans(services)
+        self._since = 0.0
 
     async def maintain(self, effect: MaintainViews) -> ViewsMaintained:
         """The deltas of the views that could be had in time (I1)."""
         deltas: dict[int, ViewDelta] = {}
+        self._since = perf_counter()
         known = self._services.catch_up.upkeep_of
         try:
             async with asyncio.timeout(SHARE_OF_BUDGET * effect.budget_us / 1_000_000):
@@ -105,7 +111,7 @@ class ViewMaintenance:
         program: MaintenanceProgram,
         inputs: Mapping[RelationId, ShardView],
         stored: ShardView,
-        tables: TablesOfPlan,
+        tables: LargeTables,
     ) -> None:
         """Run a program as if a row of each input had come and another one had gone: what takes
         time at first is done then, and no commit waits for it. Nothing comes of it.
@@ -188,10 +194,13 @@ class ViewMaintenance:
         return found.rows
 
     async def _run(
-        self, tables: TablesOfPlan, plan: Plan, views: Mapping[RelationId, ShardView]
+        self, tables: LargeTables, plan: Plan, views: Mapping[RelationId, ShardView]
     ) -> AsyncIterator[pa.RecordBatch]:
         """I2."""
         narrowed = self._narrowed
+        if perf_counter() - self._since > _LOOP_S:
+            await asyncio.sleep(0)
+            self._since = perf_counter()
         found = narrowed.rows_now(plan, views, tables)
         if found is NotNarrowed.COLD:
             found = await to_thread(narrowed.rows_in_thread, plan, views, tables)
@@ -282,7 +291,7 @@ def _few(found: Iterable[Change], rows_max: int) -> Iterator[Change]:
 
 def program_tables(
     program: MaintenanceProgram, view: Table, inputs: Iterable[Table]
-) -> TablesOfPlan:
+) -> LargeTables:
     """The relations of a program whose rows are found by key. No two rows of a view have the same
     values in the columns that its program calls its keys.
     """
@@ -291,4 +300,4 @@ def program_tables(
     for table in inputs:
         for side in (InputSide.BEFORE, InputSide.AFTER):
             tables[side_of_input(RelationId(table.shard), side)] = table
-    return tables
+    return LargeTables(tables)

@@ -13,7 +13,7 @@ import pytest
 
 from compute.access import narrowed_plans
 from compute.access.key_index import KeyIndex
-from compute.access.narrowed_plans import NarrowedPlans, NotNarrowed, TablesOfPlan
+from compute.access.narrowed_plans import LargeTables, NarrowedPlans, NotNarrowed
 from compute.executor import Run
 from compute.reference.executor import ReferenceExecutor
 from storage.batch import DataFile
@@ -26,7 +26,7 @@ class NarrowedEngine:
     name = "narrowed"
 
     def __init__(self) -> None:
-        self.tables: TablesOfPlan = {}
+        self.tables = LargeTables({})
         self.files: dict[tuple[ShardId, Source], pa.Table] = {}
         self.found = 0
         """Plans that were run over rows that were found by key."""
@@ -34,13 +34,18 @@ class NarrowedEngine:
         self._plans = NarrowedPlans(index)
         self._rest = ReferenceExecutor(lambda shard, file: self.files[shard, file.name])
 
-    def use(self, tables: TablesOfPlan) -> None:
+    def use(self, tables: LargeTables) -> None:
         """Another stage begins, whose shards have the names of those before."""
         self.__init__()  # type: ignore[misc]
         self.tables = tables
 
+    def begin(self) -> None:
+        """Another run of a program begins: what was found is no more."""
+        self.tables = LargeTables(self.tables.tables)
+
     async def run(self, run: Run) -> AsyncIterator[pa.RecordBatch]:
-        is_large = any(run.inputs[one].inline for one in run.inputs if one in self.tables)
+        large = [view for one, view in run.inputs.items() if one in self.tables.tables]
+        is_large = any(view.inline or view.files for view in large)
         found = self._plans.rows_now(run.plan, run.inputs, self.tables)
         if found is NotNarrowed.COLD:
             found = self._plans.rows_in_thread(run.plan, run.inputs, self.tables)

@@ -228,6 +228,8 @@ class Stage:
             changes[RelationId(rows.name)] = rows.change(rows.table(come.get(name, ())), gone)
         if self.behind is not None:
             return None
+        if isinstance(self.engine, NarrowedEngine):
+            self.engine.begin()
         try:
             found = await maintain_view(self.program, changes, self.stored.view(), self.run)
         except SqlError as error:

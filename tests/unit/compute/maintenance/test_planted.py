@@ -10,7 +10,7 @@ import pytest
 from compute import maintenance
 from compute.access import narrowed_plans
 from compute.access.key_index import KeyIndex
-from compute.access.narrowed_plans import NarrowedPlans, NotNarrowed
+from compute.access.narrowed_plans import LargeTables, NarrowedPlans, NotNarrowed
 from compute.executor import Executor
 from compute.maintenance import StoredRowsDiffer, ViewChange
 from compute.reference.executor import ReferenceExecutor
@@ -134,7 +134,7 @@ def test_files_of_a_relation_without_keys_that_are_left_out(
         view = stage.tables["a"].view()
         assert view.files
         plans = NarrowedPlans(KeyIndex(engine._columns, engine._rows))
-        return plans.rows_now(stage.plan, {RelationId(view.shard): view}, {})
+        return plans.rows_now(stage.plan, {RelationId(view.shard): view}, LargeTables({}))
 
     nothing_is_small(monkeypatch)
     assert asyncio.run(story()) is NotNarrowed.ENGINE

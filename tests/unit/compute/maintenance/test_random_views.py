@@ -38,4 +38,4 @@ def test_stored_rows_are_those_of_the_definition_after_every_commit(
     assert seen[Strategy.CHANGES] > SEEDS // 3
     assert seen[Strategy.KEYS] > SEEDS // 5
     assert seen["changed"] > SEEDS
-    assert seen["found by key"] > SEEDS
+    assert seen["found by key"] > SEEDS // 3
