@@ -50,9 +50,7 @@ async def load_shard(store: ObjectReader, empty: ShardState, since: Timestamp) -
     """The shard as its log has it, readable from `since` on; without a log, `empty` itself.
 
     Its definitions are what the catalog knows of earlier fields; if the first one is of the table's
-    if state.marks:
-        state = replace(state, marks=recovered_marks(state.marks, state.versions))
-    return with_row_ids(state.pruned(since))
+    creation, the log must tell the same (R5). Its marks are what it knows of a view.
 
     Batches of the txns shard with ts > the newest cut are then handed to `committed`.
     With a version that somebody else wrote, what came before it, fenced. Raises Corrupt,
