@@ -47,9 +47,10 @@ class RowsInMemory:
             return None
         if places is None or len(places) > 1:
             raise NotInMemoryError
-        return (places[0], self._row(view, places[0])) if places else None
+        return (places[0], self.row(view, places[0])) if places else None
 
-    def _row(self, view: ShardView, place: RowIdentity) -> Row:
+    def row(self, view: ShardView, place: RowIdentity) -> Row:
+        """A row of the view. Raises NotInMemoryError."""
         source, number = place
         part, index = view.inline_slice(source), self._index
         if part is not None:

@@ -81,6 +81,13 @@ class TargetTable:
         except NotInMemoryError as error:
             raise CannotEvaluate from error
 
+    def row(self, view: ShardView, identity: RowIdentity) -> RowValues:
+        """All columns of a row of the view. Raises CannotEvaluate."""
+        try:
+            return self._rows.row(view, identity)
+        except NotInMemoryError as error:
+            raise CannotEvaluate from error
+
     def stored(self, row: Row) -> Row:
         """The row as a scan will read it (S1). Raises CannotEvaluate."""
         if any(row[ordinal] is None for ordinal in self._not_null):
