@@ -77,7 +77,14 @@ def table_schema(
 ) -> pa.Schema:
     """The schema of a table's files, batches and views. `numbers`: the largest column number that
     the table has ever used; `change_feed`: readers are told what each version changes.
+
+    Tables that are alike have the same one.
     """
+    return _table_schema(tuple(columns), numbers, change_feed)
+
+
+@lru_cache(maxsize=10_000)
+def _table_schema(columns: tuple[Column, ...], numbers: int, change_feed: bool) -> pa.Schema:
     fields = [_field(column) for column in columns]
     noted: dict[bytes | str, bytes | str] = {FEED_KEY: b"true"} if change_feed else {}
     if any(column.stored for column in columns):

@@ -41,7 +41,7 @@ from storage.delta.recovery import (
 )
 from storage.delta.schema import reported_definition
 from storage.delta.snapshot import next_version
-from storage.delta.table import FILE_RETENTION, LOG_RETENTION, declared_definition, promised_ms
+from storage.delta.table import FILE_RETENTION, LOG_RETENTION, declared_metadata, promised_ms
 from storage.delta.vacuum import named_files, removed_files
 from storage.delta.writes import Write, batch_writes, version_writes
 from storage.errors import StorageError
@@ -207,7 +207,7 @@ class _Check:
         except StorageError as error:
             self._error(place, str(error))
             return None
-        if (number == 0 or declared_definition(actions) is not None) and not self._is_defined(
+        if (number == 0 or declared_metadata(actions) is not None) and not self._is_defined(
             version
         ):
             self._error(place, "the table has another schema than the catalog")

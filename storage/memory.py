@@ -16,7 +16,7 @@ Not here: more than one process at once needs no support; two coordinators share
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from storage.errors import (
     AlreadyExists,
@@ -26,7 +26,7 @@ from storage.errors import (
     NotFound,
     RequireFailed,
 )
-from storage.object_store import name_parts
+from storage.object_store import Reading, name_parts
 from storage.stash import FORMAT, Put, Require, Write, refuse_newer
 from storage.types import Epoch
 
@@ -128,6 +128,9 @@ class MemoryStash:
             raise self._refusal()
 
 
+Result = TypeVar("Result")
+
+
 class MemoryObjectStore:
     """The object store in two dictionaries: what is durable, and what is not yet (M1-M3)."""
 
@@ -136,6 +139,10 @@ class MemoryObjectStore:
         self._unsynced: dict[str, bytes] = {}
         self._modified_ms: dict[str, int] = {}
         self._crashed = False
+
+    async def read_together(self, reading: Reading[Result]) -> Result:
+        """What `reading` returns (W5)."""
+        return await reading(self)
 
     async def create(self, name: str, content: bytes, *, modified_ms: int | None = None) -> None:
         """Write an object that must not exist yet, durably (W1, W4)."""

@@ -11,16 +11,20 @@ INVARIANTS
   W4  `modified_ms` is the object's modification time, in milliseconds since 1970: with `create`
       nobody sees the object with another one, with `sync` it becomes so. Readers that look for a
       version by time compare this one. A store without such times may leave it out.
+  W5  what `read_together` is given awaits its reader and nothing else, and touches nothing that
+      other tasks change: it may run on a thread.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol, TypeAlias, TypeVar
 
 from storage.errors import Determinate
 
 RESERVED = ".tmp"
 """The first part of a name that stores keep for themselves (unfinished objects)."""
+
+_NO_PARTS: Final = frozenset({"", ".", ".."})
 
 
 def name_parts(name: str) -> tuple[str, ...]:
@@ -29,17 +33,16 @@ def name_parts(name: str) -> tuple[str, ...]:
     Names come out of Delta logs too, which others may have written: so this is no assertion.
     """
     parts = tuple(name.split("/"))
-    if "\0" in name or any(part in {"", ".", ".."} for part in parts) or parts[0] == RESERVED:
+    if "\0" in name or not _NO_PARTS.isdisjoint(parts) or parts[0] == RESERVED:
         raise Determinate(f"not a name below the root: {name!r}")
     return parts
 
 
-class ObjectStore(Protocol):
-    """See the module. Methods may wait; implementations own their threads."""
+Result = TypeVar("Result")
 
-    async def create(self, name: str, content: bytes, *, modified_ms: int | None = None) -> None:
-        """Write an object that must not exist yet, durably (W1, W4)."""
-        ...
+
+class ObjectReader(Protocol):
+    """What has objects to read."""
 
     async def read(self, name: str) -> bytes:
         """The whole content. Raises NotFound."""
@@ -47,6 +50,22 @@ class ObjectStore(Protocol):
 
     async def list(self, prefix: str) -> Sequence[str]:
         """The names below a directory (recursive), sorted; `""` is the root, no such one: ()."""
+        ...
+
+
+Reading: TypeAlias = Callable[[ObjectReader], Coroutine[object, None, Result]]
+"""What reads many objects, and returns what it has made of them (W5)."""
+
+
+class ObjectStore(ObjectReader, Protocol):
+    """See the module. Methods may wait; implementations own their threads."""
+
+    async def read_together(self, reading: Reading[Result]) -> Result:
+        """What `reading` returns. Many small objects cost less so than with a call each (W5)."""
+        ...
+
+    async def create(self, name: str, content: bytes, *, modified_ms: int | None = None) -> None:
+        """Write an object that must not exist yet, durably (W1, W4)."""
         ...
 
     async def delete(self, name: str) -> None:

@@ -68,12 +68,9 @@ __all__ = [
 ]
 
 NOTHING: Final[Deletes] = {}
-
 TICKS_PER_MS: Final = 1_000
 """Microseconds, in the timeline of the wall clock."""
-
 RETENTION_US: Final = 3_600_000_000
-
 SHOWN_MAX: Final = 8
 """Views that are kept of a shard. Larger: more of memory. Smaller: a reader whose timestamp is some
 commits old pays for a view made anew."""
@@ -109,6 +106,12 @@ class Version:
     def begins_table(self) -> bool:
         """True if nothing came before: all that it holds is `added` or deleted by `deletes`."""
         return 0 in (self.number, self.merged_from)
+
+    @property
+    def newest_write(self) -> Timestamp:
+        """The last commit that came with this version."""
+        written = [self.files[name].runs.times[-1] for name in self.added]
+        return Timestamp(max(written + [ts for ts, _ in self.deletes], default=0))
 
     def wrote_between(self, after: Timestamp, upto: Timestamp) -> bool:
         """True if a commit with after < ts <= upto came with this version."""
@@ -258,7 +261,7 @@ class ShardState:
             state,
             tail=tail,
             tail_bytes=sum(memory_bytes(commit.batch) for commit in tail),
-            last_write=max(self.last_write, _newest_write(version)),
+            last_write=max(self.last_write, version.newest_write),
             next_id=max(self.next_id, version.next_id or 0),
         )
 
@@ -273,6 +276,8 @@ class ShardState:
         """This state without the versions that neither a `view(t >= since)` needs nor a commit of
         the tail (V8).
         """
+        if len(self.versions) < 2:
+            return self
         since = self.needed_since(since)
         base = bisect_right(self.versions, since, key=_version_cut) - 1
         if base <= 0:
@@ -486,11 +491,6 @@ def _shown_upto(shown: _Shown) -> Timestamp:
 
 def _version_cut(version: Version) -> Timestamp:
     return version.cut
-
-
-def _newest_write(version: Version) -> Timestamp:
-    times = [version.files[name].runs.times[-1] for name in version.added]
-    return Timestamp(max([*times, *(ts for ts, _ in version.deletes)], default=0))
 
 
 def staged_file(file: DataFile, ts: Timestamp) -> LiveFile:

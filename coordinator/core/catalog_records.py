@@ -3,10 +3,11 @@
 Every later version reads them: fields are only ever added.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from decimal import Decimal
-from typing import Final, TypeAlias, cast
+from functools import lru_cache
+from typing import Any, Final, TypeAlias, cast
 
 from coordinator.core.messages.catalog_changes import (
     AttachView,
@@ -183,11 +184,13 @@ def _said(fields: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def _encode_key(key: Key) -> dict[str, Json]:
-    return {
+    record: dict[str, Json] = {
         "name": key.name,
         "columns": key.columns,
         "primary": key.primary,
         "nulls_distinct": key.nulls_distinct,
+    }
+    further: dict[str, Json] = {
         "index": key.index,
         "deferrable": key.deferrable,
         "deferred": key.deferred,
@@ -195,35 +198,21 @@ def _encode_key(key: Key) -> dict[str, Json]:
         "parameters": key.parameters,
         "include": key.include,
     }
+    return record | _said(further)
 
 
 def _decode_table(record: Mapping[str, Json]) -> Table:
     columns = cast("Sequence[Mapping[str, Json]]", record["columns"])
-    keys = cast("Sequence[Mapping[str, Json]]", record.get("keys", ()))
-    checks = cast("Sequence[Mapping[str, Json]]", record.get("checks", ()))
-    foreign = cast("Sequence[Mapping[str, Json]]", record.get("foreign_keys", ()))
-    history = record.get("history_us")
+    # A start reads every table, and little is said of most.
+    further = {name: _FURTHER[name](said) for name, said in record.items() if name in _FURTHER}
     return Table(
-        oid=_integer(record["oid"]),
-        schema=_text(record["schema"]),
-        name=_text(record["name"]),
-        shard=_text(record["shard"]),
-        version=_integer(record["version"]),
-        columns=tuple(_decode_column(column) for column in columns),
-        timeline=_text(record.get("timeline", SYSTEM_TIMELINE.name)),
-        history_us=None if history is None else _integer(history),
-        keys=tuple(_decode_key(key) for key in keys),
-        checks=tuple(_decode_check(check) for check in checks),
-        numbers=_integer(record.get("numbers", 0)),
-        foreign_keys=tuple(_decode_foreign(key) for key in foreign),
-        on_commit=_text(record.get("on_commit", "")),
-        clustered=tuple(cast("Sequence[int]", record.get("clustered", ()))),
-        parameters=tuple(map(_text, cast("Sequence[Json]", record.get("parameters", ())))),
-        unlogged=bool(record.get("unlogged", False)),
-        unique_indexes=tuple(cast("Sequence[int]", record.get("unique_indexes", ()))),
-        query=_decode_query(record.get("query")),
-        feed=_decode_feed(record.get("feed")),
-        change_feed=bool(record.get("change_feed", False)),
+        _integer(record["oid"]),
+        _text(record["schema"]),
+        _text(record["name"]),
+        _text(record["shard"]),
+        tuple([_decode_column(column) for column in columns]),
+        _integer(record["version"]),
+        **cast("dict[str, Any]", further),
     )
 
 
@@ -369,22 +358,17 @@ def _encode_column(column: Column) -> dict[str, Json]:
     return record | _said(further)
 
 
-_PLAIN_FIELDS: Final = 5
-"""Of a column about which nothing more is said; most are such."""
-
-
 def _decode_column(record: Mapping[str, Json]) -> Column:
-    column = Column(
+    if len(record) == _PLAIN_FIELDS and record["default"] is None:
+        type_ = tuple(cast("Sequence[str | int | bool | None]", record["type"]))
+        named = _text(record["name"]), bool(record["not_null"]), bool(record["has_default"])
+        return _plain_column(*named, type_)
+    return Column(
         name=_text(record["name"]),
         type=_decode_type(record["type"]),
         not_null=bool(record["not_null"]),
         has_default=bool(record["has_default"]),
         default=_decode_value(record["default"]),
-    )
-    if len(record) == _PLAIN_FIELDS:
-        return column
-    return replace(
-        column,
         expression=_optional_text(record.get("expression")),
         number=_integer(record.get("number", 0)),
         stored=_text(record.get("stored", "")),
@@ -398,6 +382,16 @@ def _decode_column(record: Mapping[str, Json]) -> Column:
         invariant=_text(record.get("invariant", "")),
         default_text=_text(record.get("default_text", "")),
     )
+
+
+_PLAIN_FIELDS: Final = 5
+"""Of a column about which nothing more is said; most are such."""
+
+
+@lru_cache(maxsize=10_000)
+def _plain_column(name: str, not_null: bool, has_default: bool, type_: Sequence[Json]) -> Column:
+    """Many tables have columns that are alike; they are one in memory, too."""
+    return Column(name, _decode_type(type_), not_null, has_default)
 
 
 def _decode_domain(record: Json) -> Domain | None:
@@ -456,6 +450,10 @@ def _object(value: Json) -> Mapping[str, Json]:
     return value
 
 
+def _objects(value: Json) -> "Sequence[Mapping[str, Json]]":
+    return cast("Sequence[Mapping[str, Json]]", value)
+
+
 def _text(value: Json) -> str:
     assert isinstance(value, str), "K3: a name is a string"
     return value
@@ -468,3 +466,26 @@ def _optional_text(value: Json) -> str | None:
 def _integer(value: Json) -> int:
     assert isinstance(value, int), "K3: a number is an integer"
     return value
+
+
+def _numbers(value: Json) -> tuple[int, ...]:
+    return tuple(cast("Sequence[int]", value))
+
+
+_FURTHER: Final[Mapping[str, Callable[[Json], object]]] = {
+    "timeline": _text,
+    "history_us": lambda said: None if said is None else _integer(said),
+    "keys": lambda said: tuple([_decode_key(key) for key in _objects(said)]),
+    "checks": lambda said: tuple([_decode_check(check) for check in _objects(said)]),
+    "numbers": _integer,
+    "foreign_keys": lambda said: tuple([_decode_foreign(key) for key in _objects(said)]),
+    "on_commit": _text,
+    "clustered": _numbers,
+    "parameters": _names,
+    "unlogged": bool,
+    "unique_indexes": _numbers,
+    "query": _decode_query,
+    "feed": _decode_feed,
+    "change_feed": bool,
+}
+"""What a record of a table may say; what it does not is as `Table` has it."""

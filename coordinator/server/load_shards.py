@@ -15,9 +15,10 @@ INVARIANTS
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final, TypeAlias
 
 import pyarrow as pa
 
@@ -25,14 +26,22 @@ from sql.catalog.catalog import Table
 from storage.delta.layout import commit_path
 from storage.delta.recovery import load_shard
 from storage.errors import Corrupt, Determinate, NotFound
-from storage.object_store import ObjectStore
-from storage.shard import Definition, Fence, ShardState
+from storage.object_store import ObjectReader, ObjectStore
+from storage.shard import RETENTION_US, TICKS_PER_MS, Definition, Fence, ShardState
 from storage.types import ShardId, Timestamp
 
 log = logging.getLogger("meridian.recovery")
 
-LOADS_AT_ONCE: Final = 16
-"""Larger: a start with many tables is faster, and opens more files at once."""
+READ_TOGETHER: Final = 128
+"""Logs. Larger: fewer hand-overs to a thread. Smaller: SIGTERM is obeyed sooner, and a storage that
+is far away is noticed sooner."""
+
+FAR_S: Final = 0.001
+"""Logs that take longer than this, each, wait for their storage and not for this process."""
+
+LOADS_AT_ONCE: Final = 4
+"""Of logs that are far away. Near ones are read one after the other: two threads that never wait
+cost more together than one, as they pass the interpreter back and forth."""
 
 ATTEMPTS: Final = 3
 """To read a log that storage does not give."""
@@ -51,11 +60,29 @@ class ShardToLoad:
     since: Timestamp
     reached: Timestamp | None
     definitions: tuple[Definition, ...] = ()
+    retention_us: int = RETENTION_US
+    ticks_per_ms: int = TICKS_PER_MS
+
+    @property
+    def empty(self) -> ShardState:
+        """As it is before anything is known of its log."""
+        return ShardState(
+            self.shard,
+            self.schema,
+            self.created,
+            definitions=self.definitions,
+            ticks_per_ms=self.ticks_per_ms,
+            retention_us=self.retention_us,
+        )
 
     @property
     def shard(self) -> ShardId:
         """Of the table."""
         return ShardId(self.table.shard)
+
+
+LoadedLog: TypeAlias = ShardState | Determinate
+"""What a log came to: what it holds, or why that cannot be told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,49 +99,51 @@ class ShardLoader:
 
         `warehouse_is_there`: logs of it were read before, so that nothing says it is away.
         """
-        failed: dict[ShardId, Determinate] = {}
-        states: dict[ShardId, ShardState] = {}
-        left = iter(wanted)
-
-        async def load_some() -> None:
-            for one in left:
-                try:
-                    states[one.shard] = await self._loaded(one)
-                except Determinate as error:
-                    failed[one.shard] = error
-
-        try:
-            async with asyncio.TaskGroup() as tasks:
-                for _ in range(LOADS_AT_ONCE):
-                    tasks.create_task(load_some())
-        except ExceptionGroup as group:
-            # One reason is enough to refuse to start, and it must be said in one line.
-            raise group.exceptions[0] from group
+        outcomes = await self._outcomes(wanted)
+        failed = {shard: one for shard, one in outcomes.items() if isinstance(one, Determinate)}
         if failed:
             await self.leading()
             if not warehouse_is_there:
                 await self._check_warehouse(wanted, failed)
-        states |= {
-            one.shard: _fenced(one, failed[one.shard]) for one in wanted if one.shard in failed
+        return {
+            one.shard: _fenced(one, outcome) if isinstance(outcome, Determinate) else outcome
+            for one in wanted
+            for outcome in (outcomes[one.shard],)
         }
-        return {one.shard: states[one.shard] for one in wanted}
 
-    async def _loaded(self, one: ShardToLoad) -> ShardState:
-        attempts = 0
-        while True:
-            attempts += 1
-            try:
-                state = await load_shard(
-                    self.store, one.shard, one.schema, one.created, one.since, one.definitions
-                )
-            except Determinate:
-                # What looks like damage may be a deposed coordinator that is cleaning the log.
-                if attempts == ATTEMPTS:
-                    raise
-                await asyncio.sleep(ATTEMPT_PAUSE_S)
-            else:
-                _check_nothing_lost(one, state)
-                return state
+    async def _outcomes(self, wanted: Sequence[ShardToLoad]) -> Mapping[ShardId, LoadedLog]:
+        """What each log came to. Raises whatever is not Determinate."""
+        outcomes: dict[ShardId, LoadedLog] = {}
+        places = range(0, len(wanted), READ_TOGETHER)
+        left = (wanted[place : place + READ_TOGETHER] for place in places)
+        loop = asyncio.get_running_loop()
+
+        async def load_some(tasks: asyncio.TaskGroup) -> None:
+            for some in left:
+                began = loop.time()
+                outcomes.update(await self._loaded(some))
+                if loop.time() - began > FAR_S * len(some) and len(loaders) < LOADS_AT_ONCE:
+                    loaders.append(tasks.create_task(load_some(tasks)))
+
+        loaders: list[asyncio.Task[None]] = []
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                loaders.append(tasks.create_task(load_some(tasks)))
+        except ExceptionGroup as group:
+            # One reason is enough to refuse to start, and it must be said in one line.
+            raise group.exceptions[0] from group
+        return outcomes
+
+    async def _loaded(self, wanted: Sequence[ShardToLoad]) -> dict[ShardId, LoadedLog]:
+        outcomes = await self.store.read_together(partial(_loaded_together, wanted))
+        for _ in range(1, ATTEMPTS):
+            failed = [one for one in wanted if isinstance(outcomes[one.shard], Determinate)]
+            if not failed:
+                break
+            # What looks like damage may be a deposed coordinator that is cleaning the log.
+            await asyncio.sleep(ATTEMPT_PAUSE_S)
+            outcomes |= await self.store.read_together(partial(_loaded_together, failed))
+        return outcomes
 
     async def _check_warehouse(
         self, wanted: list[ShardToLoad], failed: Mapping[ShardId, Determinate]
@@ -144,6 +173,21 @@ class ShardLoader:
             await self.store.sync(newest)
 
 
+async def _loaded_together(
+    wanted: Sequence[ShardToLoad], store: ObjectReader
+) -> dict[ShardId, LoadedLog]:
+    return {one.shard: await _loaded_one(store, one) for one in wanted}
+
+
+async def _loaded_one(store: ObjectReader, one: ShardToLoad) -> LoadedLog:
+    try:
+        state = await load_shard(store, one.empty, one.since)
+        _check_nothing_lost(one, state)
+    except Determinate as error:
+        return error
+    return state
+
+
 def _check_nothing_lost(one: ShardToLoad, state: ShardState) -> None:
     """Compare the log with what tidy noted (U5). Raises Corrupt."""
     if one.reached is not None and (state.cut is None or state.cut < one.reached):
@@ -158,4 +202,4 @@ def _fenced(one: ShardToLoad, error: Determinate) -> ShardState:
     """What is known of a shard whose log cannot be read (U8)."""
     fence = Fence.DAMAGED if _is_damage(error) else Fence.UNREADABLE
     log.error("table %s is %s, so it is fenced: %s", one.table.qualified, fence.value, error)
-    return ShardState(one.shard, one.schema, one.created, fence=fence)
+    return replace(one.empty, definitions=(), fence=fence)

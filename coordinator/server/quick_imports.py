@@ -3,7 +3,7 @@
     with quick_imports():
         from coordinator.server.serve import serve
 
-Three things cost more than reading the modules:
+Four things cost more than reading the modules:
 
 - pyarrow imports pandas, where it is installed, when it first makes an array, and clients of cloud
   storage with its file systems. The server uses neither. pyarrow still imports pandas when it is
@@ -11,10 +11,12 @@ Three things cost more than reading the modules:
 - A dataclass compiles up to six methods, one `exec` each. There are hundreds of dataclasses, and a
   start makes objects of few. Here each method is compiled when it is first called, and then takes
   the place of its stub: it costs no more than any other method.
+- numpy starts a thread for each further core, for algebra that the server has none of.
 - The collector of cycles looks again and again at objects that stay.
 
 INVARIANTS
-  Q1  Only what is imported within the block is changed: afterwards `dataclasses` is as before.
+  Q1  Only what is imported within the block is changed: afterwards `dataclasses` and the
+      environment are as before.
   Q2  A method that was compiled late is the one that `dataclasses` would have made.
 
 Stubs are made through a function of the standard library that is private. If a later Python has it
@@ -26,6 +28,7 @@ checkers would have to learn it, and it would have to do the same.
 
 import dataclasses
 import gc
+import os
 import sys
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
@@ -45,6 +48,10 @@ _UNUSED: Final = frozenset(
 """What pyarrow imports if it is there, and does without if not."""
 
 
+_ALGEBRA: Final = "OPENBLAS_NUM_THREADS"
+"""The threads of numpy's linear algebra, which it reads when it is imported."""
+
+
 @contextmanager
 def quick_imports() -> Generator[None]:
     """Within the block, imports are quick."""
@@ -53,6 +60,8 @@ def quick_imports() -> Generator[None]:
     gc.disable()
     finder = _WithoutUnused()
     sys.meta_path.insert(0, finder)
+    said = os.environ.get(_ALGEBRA)
+    os.environ.setdefault(_ALGEBRA, "1")
     try:
         if maker is not None:
             setattr(dataclasses, _MAKER, _late(maker))
@@ -64,6 +73,8 @@ def quick_imports() -> Generator[None]:
             pa.array(())
     finally:
         sys.meta_path.remove(finder)
+        if said is None:
+            del os.environ[_ALGEBRA]
         if maker is not None:
             setattr(dataclasses, _MAKER, maker)
         # What is there now is not garbage: no look at it has to find that out.

@@ -14,7 +14,7 @@ INVARIANTS
 """
 
 import logging
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -191,10 +191,17 @@ async def _upgrade(
     stash: Stash, epoch: Epoch, history: Sequence[tuple[Timestamp, Sequence[CatalogChange]]]
 ) -> None:
     """Bring the stash of an older program to the present format (U4)."""
-    lines = VersionedCatalog(history).current.timelines.values()
-    places = [line.place for line in lines if line != SYSTEM_TIMELINE]
-    if await upgrade(stash, epoch, ["", *places]):
+    if await upgrade(stash, epoch, _places(history)):
         log.info("the stash has format %s now", FORMAT)
+
+
+def _places(
+    history: Sequence[tuple[Timestamp, Sequence[CatalogChange]]],
+) -> Generator[str]:
+    """The parts of the stash; the catalog is not made before somebody asks for them."""
+    yield ""
+    lines = VersionedCatalog(history).current.timelines.values()
+    yield from [line.place for line in lines if line != SYSTEM_TIMELINE]
 
 
 async def _check_belongs_together(stash: Stash, store: ObjectStore) -> None:
@@ -242,16 +249,8 @@ async def _recover_timeline(
     dropped = _dropped(known, found)
     kept = {s: entry for s, entry in known.items() if entry.dropped is None or s in found.shards}
     loading = ShardLoader(ground.store, partial(ground.stash.confirm, ground.epoch))
-    loaded = await _load(loading, _to_load(ground, kept, holds, found), found)
-    await loading.keep_logs(loaded, found.flushed)
-    shards = {
-        shard: replace(
-            state,
-            ticks_per_ms=ticks_per_ms(timeline),
-            retention_us=kept[shard].table.history_us or ground.settings.history_us,
-        )
-        for shard, state in loaded.items()
-    }
+    shards = await _load(loading, _to_load(ground, timeline, kept, holds, found), found)
+    await loading.keep_logs(shards, found.flushed)
     _replay(shards, known, found, present_only=catalog is not None)
     # Only now is nobody left who knows rows by the names that they had in the tail.
     shards = {shard: state.pruned(holds.since_of(shard)) for shard, state in shards.items()}
@@ -415,6 +414,7 @@ def _oldest_named(
 
 def _to_load(
     ground: TimelineComponents,
+    timeline: Timeline,
     known: Mapping[ShardId, KnownShard],
     holds: ReadHolds,
     found: Found,
@@ -436,7 +436,12 @@ def _to_load(
             definitions = (Definition(found.upper, schema),)
         # A catalog whose history was compacted says when that was, not when the table came.
         created = min(entry.created, found.shards.get(shard, entry.created))
-        wanted.append(ShardToLoad(entry.table, schema, created, since, reached, definitions))
+        wanted.append(
+            ShardToLoad(
+                entry.table, schema, created, since, reached, definitions,
+                entry.table.history_us or ground.settings.history_us, ticks_per_ms(timeline),
+            )
+        )  # fmt: skip
     return wanted
 
 

@@ -30,6 +30,9 @@ from storage.errors import Corrupt, ForeignWriter
 ENGINE: Final = "Meridian/1"
 """The number is the version of what we note in `meridian`, not of the program."""
 
+_CHECKSUM: Final = b',"checksum":'
+_CLOSED: Final = b"}}}"
+
 Json: TypeAlias = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
 Fields: TypeAlias = dict[str, Json]
 
@@ -48,14 +51,35 @@ def encode_commit(actions: Sequence[Action]) -> bytes:
 def decode_commit(content: bytes) -> tuple[Action, ...]:
     """The actions of a version's log file. Raises Corrupt, ForeignWriter (L3)."""
     try:
-        lines = content.decode().removesuffix("\n").split("\n")
-        _verify(lines)
-        actions = tuple(decode_action(json.loads(line)) for line in lines if line.strip())
+        actions = tuple([decode_action(record) for record in _records(content)])
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise Corrupt(f"log entry: {error!r}") from None
     if not actions:
         raise Corrupt("log entry without actions")
     return actions
+
+
+def _records(content: bytes) -> "Sequence[Mapping[str, Fields]]":
+    """The lines of an entry. Raises Corrupt (L4)."""
+    if _is_as_written(content):
+        # Its lines are JSON without line breaks.
+        lines_as_list = b"[%b]" % content[:-1].replace(b"\n", b",")
+        return cast("list[dict[str, Fields]]", json.loads(lines_as_list))
+    lines = content.decode().removesuffix("\n").split("\n")
+    _verify(lines)
+    return [json.loads(line) for line in lines if line.strip()]
+
+
+def _is_as_written(content: bytes) -> bool:
+    """Whether an entry has the bytes that Meridian wrote (L4); if not, it may still be right."""
+    end = content.find(b"\n")
+    # `encode_commit` notes it last of all in the first line.
+    place = content.rfind(_CHECKSUM, 0, end)
+    noted = content[place + len(_CHECKSUM) : end - len(_CLOSED)]
+    if place < 0 or not noted.isdigit() or content[end - len(_CLOSED) : end] != _CLOSED:
+        return False
+    unsigned = content[:place] + content[end - len(_CLOSED) : -1]
+    return content[-1:] == b"\n" and int(noted) == zlib.crc32(unsigned)
 
 
 def _compact(fields: Json) -> str:

@@ -14,7 +14,6 @@ import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-import pyarrow as pa
 from pyroaring import BitMap64
 
 from storage.delta.actions import Action, AddFile
@@ -30,70 +29,78 @@ from storage.delta.layout import (
 from storage.delta.log import decode_commit
 from storage.delta.schema import reported_definition
 from storage.delta.snapshot import first_live, next_version
-from storage.delta.table import declared_definition, has_vectors, metadata_definition
+from storage.delta.table import declared_metadata, has_vectors, metadata_definition
 from storage.delta.unnumbered_rows import with_row_ids
 from storage.errors import Corrupt, ForeignWriter, NotFound
 from storage.live_files import FileMap
-from storage.object_store import ObjectStore
-from storage.shard import Definition, Fence, ShardState, Version
+from storage.object_store import ObjectReader
+from storage.shard import Fence, ShardState, Version
 from storage.types import ShardId, Timestamp
 
 log = logging.getLogger("meridian.recovery")
 
 
-async def load_shard(
-    store: ObjectStore,
-    shard: ShardId,
-    schema: pa.Schema,
-    created: Timestamp,
-    since: Timestamp,
-    definitions: tuple[Definition, ...] = (),
-) -> ShardState:
-    """The shard as its log has it, readable from `since` on; without a log, an empty shard.
+async def load_shard(store: ObjectReader, empty: ShardState, since: Timestamp) -> ShardState:
+    """The shard as its log has it, readable from `since` on; without a log, `empty` itself.
 
-    `definitions`: what the catalog knows of earlier fields; if the first one is of the table's
+    Its definitions are what the catalog knows of earlier fields; if the first one is of the table's
     creation, the log must tell the same (R5).
 
     Batches of the txns shard with ts > the newest cut are then handed to `committed`.
     With a version that somebody else wrote, what came before it, fenced. Raises Corrupt,
     Determinate.
     """
+    shard = empty.shard
     commits, checkpoints = await list_log(store, shard)
-    state = ShardState(shard, schema, created, definitions=definitions)
     if not commits:
-        return state
+        return empty
     # One that was on its way while the log was cleaned may lie before it: nothing follows on it.
     usable = [number for number in checkpoints if number >= commits[0]]
-    base = await _load_base(store, state, usable, since)
+    base = await _load_base(store, empty, usable, since)
     if base is None and commits[0] > 0:
         # The log was cleaned when since was later than now: its history is shorter than asked for.
-        base = await _load_base(store, state, usable, None)
-    if base is not None:
-        next_id = base.next_id or 0
-        state = replace(state, versions=(base,), last_write=base.cut, next_id=next_id)
+        base = await _load_base(store, empty, usable, None)
+    versions = [] if base is None else [base]
     first = 0 if base is None else base.number + 1
     wanted = range(first, commits[-1] + 1)
     if [number for number in commits if number >= first] != [*wanted]:
         raise Corrupt(f"the log of {shard} has a gap after version {first - 1}")
+    fence = None
     for number in wanted:
+        previous = versions[-1] if versions else None
         try:
-            version = await _read_version(store, state, number)
+            version = await _read_version(store, empty, previous, number)
         except ForeignWriter as error:
             log.warning("%s; the table is fenced", error)
-            return replace(with_row_ids(state), fence=Fence.FOREIGN)
-        state = state.flushed(version).pruned(since)
-    return with_row_ids(state)
+            fence = Fence.FOREIGN
+            break
+        versions.append(version)
+    state = replace(
+        empty,
+        versions=tuple(versions),
+        last_write=_last_write(base, versions),
+        next_id=max([version.next_id or 0 for version in versions], default=0),
+        fence=fence,
+    )
+    return with_row_ids(state.pruned(since))
 
 
-async def _read_version(store: ObjectStore, state: ShardState, number: int) -> Version:
-    """The version after those of `state`. Raises Corrupt, ForeignWriter."""
+def _last_write(base: Version | None, versions: Sequence[Version]) -> Timestamp:
+    """The newest of all; of a base only its cut tells."""
+    times = [version.newest_write for version in versions if version is not base]
+    return max(times if base is None else [base.cut, *times], default=Timestamp(0))
+
+
+async def _read_version(
+    store: ObjectReader, state: ShardState, previous: Version | None, number: int
+) -> Version:
+    """The version after `previous`. Raises Corrupt, ForeignWriter."""
     shard = state.shard
     actions = await read_commit(store, shard, number)
-    previous = state.versions[-1] if state.versions else None
     version = next_version(shard, previous, number, actions)
     if previous is not None and version.cut <= previous.cut:
         raise Corrupt(f"version {number} of {shard} is not later than the one before")
-    if declared_definition(actions) is not None or number == 0:
+    if declared_metadata(actions) is not None or number == 0:
         _check_schema(state, version)
     return version
 
@@ -107,7 +114,7 @@ def _check_schema(state: ShardState, version: Version) -> None:
         raise Corrupt(f"the log of {state.shard} has another schema than the catalog")
 
 
-async def list_log(store: ObjectStore, shard: ShardId) -> tuple[Sequence[int], Sequence[int]]:
+async def list_log(store: ObjectReader, shard: ShardId) -> tuple[Sequence[int], Sequence[int]]:
     """The versions with a log entry and those with a checkpoint, ascending."""
     parsed = [parse_log_path(name) for name in await store.list(log_directory(shard))]
     files = [file for file in parsed if file is not None]
@@ -116,7 +123,7 @@ async def list_log(store: ObjectStore, shard: ShardId) -> tuple[Sequence[int], S
     return commits, checkpoints
 
 
-async def is_covered_by_checkpoint(store: ObjectStore, shard: ShardId, number: int) -> bool:
+async def is_covered_by_checkpoint(store: ObjectReader, shard: ShardId, number: int) -> bool:
     """Whether a checkpoint stands for the log up to a version, so that a vacuum may have taken
     what was there (Y4 of `vacuum.py`).
     """
@@ -124,18 +131,18 @@ async def is_covered_by_checkpoint(store: ObjectStore, shard: ShardId, number: i
     return any(checkpoint >= number for checkpoint in checkpoints)
 
 
-async def read_commit(store: ObjectStore, shard: ShardId, number: int) -> tuple[Action, ...]:
+async def read_commit(store: ObjectReader, shard: ShardId, number: int) -> tuple[Action, ...]:
     """The actions of one version. Raises Corrupt, ForeignWriter."""
     return decode_commit(await store.read(commit_path(shard, number)))
 
 
-async def read_checkpoint(store: ObjectStore, shard: ShardId, number: int) -> LogState:
+async def read_checkpoint(store: ObjectReader, shard: ShardId, number: int) -> LogState:
     """The state in a checkpoint. Raises Corrupt if it is torn or not ours."""
     return decode_checkpoint(await store.read(checkpoint_path(shard, number)))
 
 
 async def _load_base(
-    store: ObjectStore,
+    store: ObjectReader,
     state: ShardState,
     checkpoints: Sequence[int],
     since: Timestamp | None,
@@ -159,7 +166,7 @@ async def _load_base(
 
 
 async def checkpoint_version(
-    store: ObjectStore, shard: ShardId, number: int, state: LogState
+    store: ObjectReader, shard: ShardId, number: int, state: LogState
 ) -> Version:
     """The version that a checkpoint describes; what came before it is not known any more."""
     assert state.txn is not None, "K1: a checkpoint has the marker of its version"
@@ -173,7 +180,7 @@ async def checkpoint_version(
 
 
 async def read_vectors(
-    store: ObjectStore, shard: ShardId, adds: Iterable[AddFile]
+    store: ObjectReader, shard: ShardId, adds: Iterable[AddFile]
 ) -> dict[str, BitMap64]:
     """The deleted rows of every file. Raises Corrupt, also if a file of vectors is missing."""
     contents: dict[str, bytes] = {}
@@ -193,7 +200,7 @@ async def read_vectors(
     return bitmaps
 
 
-async def _read_vector_file(store: ObjectStore, shard: ShardId, name: str) -> bytes:
+async def _read_vector_file(store: ObjectReader, shard: ShardId, name: str) -> bytes:
     try:
         return await store.read(data_path(shard, name))
     except NotFound:

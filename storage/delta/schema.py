@@ -7,6 +7,8 @@ the Delta field: other readers keep it and make nothing of it. A field whose met
 
 import json
 import re
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, TypeAlias, TypedDict, cast
 
 import pyarrow as pa
@@ -101,7 +103,26 @@ def encode_schema(schema: pa.Schema) -> str:
 
 def reported_definition(schema: pa.Schema) -> str:
     """All that the log tells of a definition: the `schemaString`, and whether it has a feed."""
-    return definition_text(encode_schema(schema), feed=has_feed(schema))
+    return _reported(_Same(schema))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Same:
+    """A schema that equals itself alone: others may differ in what pyarrow does not compare."""
+
+    schema: pa.Schema
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.schema is other.schema
+
+    def __hash__(self) -> int:
+        return id(self.schema)
+
+
+@lru_cache(maxsize=1_000)
+def _reported(of: _Same) -> str:
+    """A start asks for each table, and many tables are alike (`compute/arrow.py`)."""
+    return definition_text(encode_schema(of.schema), feed=has_feed(of.schema))
 
 
 def definition_text(schema_string: str, *, feed: bool) -> str:

@@ -9,6 +9,7 @@ INVARIANTS
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Final
 
 from pyroaring import BitMap64
 
@@ -25,12 +26,14 @@ from storage.delta.history import (
     decode_runs,
 )
 from storage.delta.statistics import row_count, tightened
-from storage.delta.table import declared_definition, declared_vectors
+from storage.delta.table import declared_metadata, has_vectors, metadata_definition
 from storage.errors import Corrupt, ForeignWriter
 from storage.live_files import FileMap, LiveFile, Moved
 from storage.row_versions import RowIds, row_count_id
 from storage.shard import Version
 from storage.types import ShardId, Source, Timestamp
+
+_NO_FILES: Final = FileMap()
 
 
 def next_version(
@@ -39,26 +42,25 @@ def next_version(
     """The version that `actions` make of `previous` (R1). Raises ForeignWriter, Corrupt."""
     info = meridian_commit_info(shard, actions, number)
     assert info.meridian is not None, "R2: an own commit has its history"
-    before = previous.files if previous is not None else FileMap()
+    before = previous.files if previous is not None else _NO_FILES
     deletes = decode_deletes(info.meridian.deletes)
     gone = _union(deletes)
     adds = {Source(action.path): action for action in actions if isinstance(action, AddFile)}
     removed = {Source(action.path) for action in actions if isinstance(action, RemoveFile)}
     try:
         puts = [_live(add, before, gone) for add in adds.values()]
-        files = before.changed(puts, removed - adds.keys())
+        files = before.changed(puts, removed - adds.keys()) if puts or removed else before
     except AssertionError as error:
         raise Corrupt(f"version {number}: {error}") from None
     came = [name for name in adds if name not in before]
     rewritten = tuple(name for name in came if files[name].moved)
     added = tuple(name for name in came if not files[name].moved)
     cut = Timestamp(info.meridian.cut)
-    told = declared_definition(actions)
-    if told is None:
-        told = "" if previous is None else previous.schema_text
-    has_vectors = declared_vectors(actions)
-    if has_vectors is None:
-        has_vectors = previous is not None and previous.has_vectors
+    told = "" if previous is None else previous.schema_text
+    vectors = previous is not None and previous.has_vectors
+    metadata = declared_metadata(actions)
+    if metadata is not None:
+        told, vectors = metadata_definition(metadata), has_vectors(metadata)
     next_id = _row_count(shard, actions)
     if next_id is None and previous is not None:
         next_id = previous.next_id
@@ -71,7 +73,7 @@ def next_version(
         rewritten=rewritten,
         schema_text=told,
         next_id=next_id,
-        has_vectors=has_vectors,
+        has_vectors=vectors,
     )
 
 

@@ -110,14 +110,12 @@ def has_vectors(metadata: Metadata | None) -> bool:
     return metadata is not None and metadata.configuration.get(VECTORS_PROPERTY) == "true"
 
 
-def declared_vectors(actions: Sequence[Action]) -> bool | None:
-    """What a version tells of deletion vectors; None if it leaves what was told before."""
-    return next((has_vectors(a) for a in actions if isinstance(a, Metadata)), None)
-
-
-def declared_definition(actions: Sequence[Action]) -> str | None:
-    """The definition that a version tells; None if it leaves the one before."""
-    return next((metadata_definition(a) for a in actions if isinstance(a, Metadata)), None)
+def declared_metadata(actions: Sequence[Action]) -> Metadata | None:
+    """What a version tells of the table; None if it leaves what was told before."""
+    for action in actions:
+        if isinstance(action, Metadata):
+            return action
+    return None
 
 
 def metadata_definition(metadata: Metadata) -> str:

@@ -17,6 +17,8 @@ from tests.bench.sizes import Figures
 from tests.support.servers import Meridian, meridian
 
 OPTIONS = ("--spark-master", "none")
+COMPILED = {"PYTHONDONTWRITEBYTECODE": ""}
+"""The start that makes the tables keeps the compiled modules, whatever the environment says."""
 FEW = 10
 IDLE_S = 4.0
 """Until whatever a server does after `ready` is done."""
@@ -44,7 +46,7 @@ def measure(*, starts: int, tables: int = 5_000) -> Figures:
     figures: dict[str, float] = {}
     with (
         tempfile.TemporaryDirectory(prefix="start-") as place,
-        meridian(Path(place), OPTIONS) as server,
+        meridian(Path(place), OPTIONS, COMPILED) as server,
     ):
         server.stop()
         figures |= _starts(server, starts, "no table")

@@ -1,7 +1,7 @@
 """What every ObjectStore promises (W1-W4), on every implementation."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -10,7 +10,7 @@ import pytest
 from storage.errors import AlreadyExists, Determinate, NotFound
 from storage.local_store import LocalObjectStore
 from storage.memory import MemoryObjectStore
-from storage.object_store import ObjectStore
+from storage.object_store import ObjectReader, ObjectStore
 from tests.resilience.sim.faults import FaultyObjectStore
 
 
@@ -57,12 +57,14 @@ class FaultyPlace(MemoryPlace):
 
 
 class LocalPlace:
+    store: type[LocalObjectStore] = LocalObjectStore
+
     def __init__(self, root: Path) -> None:
         self._root = root
         self._stores: list[LocalObjectStore] = []
 
     def open(self) -> ObjectStore:
-        self._stores.append(LocalObjectStore.open(self._root))
+        self._stores.append(self.store.open(self._root))
         return self._stores[-1]
 
     def reopen(self) -> ObjectStore:
@@ -78,12 +80,27 @@ class LocalPlace:
             store.close()
 
 
-@pytest.fixture(params=["memory", "faulty", "local"])
+class TogetherStore(LocalObjectStore):
+    """Lists and reads through `read_together` (W5)."""
+
+    async def read(self, name: str) -> bytes:
+        return await self.read_together(lambda reader: reader.read(name))
+
+    async def list(self, prefix: str) -> Sequence[str]:
+        return await self.read_together(lambda reader: reader.list(prefix))
+
+
+class TogetherPlace(LocalPlace):
+    store = TogetherStore
+
+
+@pytest.fixture(params=["memory", "faulty", "local", "together"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
     places: dict[str, Callable[[], Place]] = {
         "memory": MemoryPlace,
         "faulty": FaultyPlace,
         "local": lambda: LocalPlace(tmp_path / "warehouse"),
+        "together": lambda: TogetherPlace(tmp_path / "warehouse"),
     }
     return places[request.param]()
 
@@ -255,6 +272,32 @@ def test_what_an_engine_wrote_counts_after_sync(place: Place) -> None:
         again = place.reopen()
         assert await again.read("t/part-0") == b"rows"
         assert await again.list("u") == ["u/new/dir/part-1"]
+
+    tell(place, story)
+
+
+def test_many_objects_are_read_together(place: Place) -> None:
+    """W5: directories one after the other, large objects and none."""
+    contents = {
+        **{f"t{number}/log/{part}": bytes([part]) for number in range(3) for part in range(3)},
+        "t0/large": bytes(range(256)) * 1_000,
+        "top": b"",
+    }
+
+    async def everything(reader: ObjectReader) -> Mapping[str, bytes]:
+        names = [name for below in ("t0", "t1", "t2") for name in await reader.list(below)]
+        return {name: await reader.read(name) for name in [*names, "top"]}
+
+    async def missing(reader: ObjectReader) -> bytes:
+        assert await reader.list("t9") == []
+        return await reader.read("t0/log/9")
+
+    async def story(store: ObjectStore) -> None:
+        for name, content in contents.items():
+            await store.create(name, content)
+        assert await store.read_together(everything) == contents
+        with pytest.raises(NotFound, match="t0/log/9"):
+            await store.read_together(missing)
 
     tell(place, story)
 

@@ -21,7 +21,7 @@ from typing import TypeAlias, TypeVar
 
 from storage.errors import AlreadyExists, Indeterminate, NotFound, StorageError
 from storage.memory import MemoryObjectStore
-from storage.object_store import ObjectStore
+from storage.object_store import ObjectStore, Reading
 from storage.stash import Ended, Require, Stash, Write
 from storage.types import Epoch
 
@@ -160,6 +160,9 @@ class TwoStepStore:
         await self._between(name)
         await self.sync([name], modified_ms=modified_ms)
 
+    async def read_together(self, reading: Reading[Result]) -> Result:
+        return await reading(self)
+
     async def read(self, name: str) -> bytes:
         return await self._inner.read(name)
 
@@ -192,6 +195,9 @@ class FaultyObjectStore:
         await self._call(
             "store.create", lambda: self._inner.create(name, content, modified_ms=modified_ms)
         )
+
+    async def read_together(self, reading: Reading[Result]) -> Result:
+        return await reading(self)
 
     async def read(self, name: str) -> bytes:
         return await self._call("store.read", lambda: self._inner.read(name))

@@ -83,7 +83,8 @@ async def _read_cuts(
     for shard, entry in known.items():
         definitions = entry.definitions(schema_of)
         schema = schema_of(entry.table)
-        state = await load_shard(world.store, shard, schema, nil, nil, definitions)
+        empty = ShardState(shard, schema, nil, definitions=definitions)
+        state = await load_shard(world.store, empty, nil)
         shards[shard] = state
         cuts |= {version.cut for version in state.versions}
     answers: list[Answer] = []

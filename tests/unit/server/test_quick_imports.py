@@ -1,6 +1,7 @@
 """What `quick_imports` leaves out, and that dataclasses made within it are like any others."""
 
 import dataclasses
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -85,8 +86,10 @@ def test_methods_take_the_place_of_their_stubs() -> None:
     )
 
 
-def test_the_library_is_as_before() -> None:
+def test_the_library_is_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
     late_point()
+    assert "OPENBLAS_NUM_THREADS" not in os.environ
     assert vars(dataclasses)["_create_fn"] is PLAIN_MAKER
 
     def fail() -> None:
@@ -128,6 +131,25 @@ def test_a_start_imports_no_engine_and_no_pandas() -> None:
     imported = set(ran.stdout.split())
     assert "coordinator.server.connection" in imported
     assert imported & UNNEEDED == set()
+
+
+def test_a_start_makes_no_threads_for_algebra() -> None:
+    """One is pyarrow's, which gives memory back; and whoever asks for more gets them."""
+    count = IMPORTS + "import os; print(len(os.listdir('/proc/self/task')), os.environ.get(NAME))"
+    code = f"NAME = 'OPENBLAS_NUM_THREADS'{count}"
+    for said, threads in (None, {"1", "2"}), ("2", {"1", "2", "3"}):
+        environment = {k: v for k, v in os.environ.items() if k != "OPENBLAS_NUM_THREADS"}
+        ran = subprocess.run(
+            [sys.executable, "-c", code],
+            env=environment | ({} if said is None else {"OPENBLAS_NUM_THREADS": said}),
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=120,
+        )
+        found, left = ran.stdout.splitlines()[-1].split()
+        assert found in threads
+        assert left == str(said)
 
 
 def test_pandas_is_there_for_those_who_want_it() -> None:

@@ -4,13 +4,14 @@ import asyncio
 import errno
 import os
 import stat
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 from storage.errors import AlreadyExists, Determinate, Fatal, Indeterminate
 from storage.local_store import LocalObjectStore
+from storage.object_store import ObjectReader
 
 
 @pytest.fixture
@@ -286,3 +287,37 @@ def test_a_file_as_root_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(Determinate):
         LocalObjectStore.open(tmp_path / "file")
+
+
+def test_what_reads_together_waits_for_nothing_else(root: Path) -> None:
+    async def waits(reader: ObjectReader) -> Sequence[str]:
+        await asyncio.sleep(0)
+        return await reader.list("")
+
+    async def story(store: LocalObjectStore) -> None:
+        with pytest.raises(AssertionError, match="W5"):
+            await store.read_together(waits)
+
+    tell(root, story)
+
+
+def test_reading_together_follows_no_links_and_leaves_nothing_open(root: Path) -> None:
+    async def linked(reader: ObjectReader) -> bytes:
+        return await reader.read("link/secret")
+
+    async def first(reader: ObjectReader) -> bytes:
+        names = [name for below in ("a", "b/c", "none") for name in await reader.list(below)]
+        return await reader.read(names[0])
+
+    async def story(store: LocalObjectStore) -> None:
+        await store.create("a/0", b"x")
+        await store.create("b/c/0", b"x")
+        (root.parent / "secret").write_bytes(b"x")
+        (root / "link").symlink_to(root.parent)
+        before = os.listdir("/proc/self/fd")
+        with pytest.raises(Determinate):
+            await store.read_together(linked)
+        assert await store.read_together(first) == b"x"
+        assert os.listdir("/proc/self/fd") == before
+
+    tell(root, story)

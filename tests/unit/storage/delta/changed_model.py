@@ -126,10 +126,8 @@ class ChangedModel(VacuumedModel):
     def loaded(self, since: int | None = None) -> ShardState:
         since = self.since if since is None else since
         known = tuple(self.definitions) if len(self.definitions) > 1 else ()
-        load = load_shard(
-            self.store, SHARD, self.schema, Timestamp(0), Timestamp(since), definitions=known
-        )
-        return replace(asyncio.run(load), retention_us=0)
+        empty = ShardState(SHARD, self.schema, Timestamp(0), definitions=known, retention_us=0)
+        return asyncio.run(load_shard(self.store, empty, Timestamp(since)))
 
     def stored_rows(self, name: Source, file: DataFile) -> list[tuple[int, int, dict[str, object]]]:
         """Id, commit and values of the rows of a file, which must still be there."""

@@ -4,13 +4,17 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 from storage.delta.actions import CommitInfo
 from storage.delta.layout import commit_path, log_directory, parse_log_path
 from storage.delta.log import decode_commit
 from storage.errors import Indeterminate
 from storage.memory import MemoryObjectStore
+from storage.object_store import Reading
 from tests.unit.storage.delta.model import SHARD
+
+Result = TypeVar("Result")
 
 TORN = b"PAR1 torn"
 """A checkpoint that nobody can read, as tests leave it."""
@@ -29,6 +33,9 @@ class FaultyStore:
             await self.inner.create(name, content, modified_ms=modified_ms)
         if coin is not None:
             raise Indeterminate(f"lost {coin} {name}")
+
+    async def read_together(self, reading: Reading[Result]) -> Result:
+        return await reading(self)
 
     async def read(self, name: str) -> bytes:
         return await self.inner.read(name)

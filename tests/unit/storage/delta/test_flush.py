@@ -187,7 +187,9 @@ class FlushedModel(Model):
     def loaded(self, since: int | None = None) -> ShardState:
         """What the log says of this time and what came behind it."""
         since = self.since if since is None else since
-        return asyncio.run(load_shard(self.store, SHARD, SCHEMA, Timestamp(0), Timestamp(since)))
+        return asyncio.run(
+            load_shard(self.store, ShardState(SHARD, SCHEMA, Timestamp(0)), Timestamp(since))
+        )
 
     def checkpoint(self) -> None:
         if self.state.versions:
@@ -462,7 +464,7 @@ def test_another_schema_is_refused() -> None:
     model = flushed_model(1)
     other = pa.schema([("k", pa.string())])
     with pytest.raises(Corrupt, match="schema"):
-        asyncio.run(load_shard(model.store, SHARD, other, Timestamp(0), Timestamp(0)))
+        asyncio.run(load_shard(model.store, ShardState(SHARD, other, Timestamp(0)), Timestamp(0)))
 
 
 def test_checkpoints_keep_tombstones_until_they_expire() -> None:

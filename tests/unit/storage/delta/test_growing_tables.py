@@ -37,9 +37,8 @@ def grown() -> Story:
 
 
 def loaded(story: Story) -> ShardState:
-    return asyncio.run(
-        load_shard(story.store, SHARD, SCHEMA, story.state.created, Timestamp(story.now))
-    )
+    empty = ShardState(SHARD, SCHEMA, story.state.created)
+    return asyncio.run(load_shard(story.store, empty, Timestamp(story.now)))
 
 
 def features(story: Story, number: int) -> tuple[bool, str | None]:

@@ -33,16 +33,17 @@ async def write(store: ObjectStore, state: ShardState, versions: int) -> ShardSt
 
 def test_a_restart_finds_everything_on_disk(tmp_path: Path) -> None:
     first = LocalObjectStore.open(tmp_path)
-    written = asyncio.run(write(first, ShardState(SHARD, SCHEMA, Timestamp(0)), 103))
+    empty = ShardState(SHARD, SCHEMA, Timestamp(0))
+    written = asyncio.run(write(first, empty, 103))
     first.close()
 
     async def reopen() -> tuple[ShardState, ShardState]:
         store = LocalObjectStore.open(tmp_path)
         record = ShardRecord(SHARD, SCHEMA, Timestamp(0), written.versions[-1].cut)
         assert await check_shard(store, record) == []
-        whole = await load_shard(store, SHARD, SCHEMA, Timestamp(0), Timestamp(0))
+        whole = await load_shard(store, empty, Timestamp(0))
         late = Timestamp(written.last_write + STEP)
-        recent = await load_shard(store, SHARD, SCHEMA, Timestamp(0), late)
+        recent = await load_shard(store, empty, late)
         store.close()
         return whole, recent
 
