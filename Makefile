@@ -96,8 +96,8 @@ clients: setup ## run suites of clients on PostgreSQL and Meridian: SUITES="pyth
 sources: setup ## random transactions of an upstream PostgreSQL, and whether its reader gives its tables: SOURCE_SEEDS=20
 	$(BIN)/python -m tests.ingest.postgres.random_statements --seeds $(SOURCE_SEEDS) $(ARGS)
 
-views: setup ## TPC-H's queries and random ones as views that are maintained, beside their definitions: VIEW_SEEDS=20000
-	$(BIN)/pytest -m "slow or not slow" tests/postgres/tpch/test_tpch_views.py && $(BIN)/python -m tests.unit.compute.maintenance --seeds $(VIEW_SEEDS) $(ARGS)
+views: setup ## TPC-H's queries and random ones as views that are maintained, ten million rows on Spark: VIEW_SEEDS=20000
+	$(BIN)/pytest -m "slow or not slow" tests/postgres/tpch/test_tpch_views.py && $(BIN)/pytest -n 0 -s -o faulthandler_timeout=7200 -m "slow or not slow" tests/engines/spark/test_large_views.py && $(BIN)/python -m tests.unit.compute.maintenance --seeds $(VIEW_SEEDS) $(ARGS)
 
 locks: setup ## random schedules of sessions that lock, beside a PostgreSQL: SECONDS=60
 	$(BIN)/python -m tests.postgres.locking --seconds $(SECONDS) $(ARGS)

@@ -1,6 +1,6 @@
 """The contract between the coordinator and what reads an upstream.
 
-`tests/conformance/test_source_reader.py` and `tests/ingest/test_conformance.py` hold readers to it.
+`tests/conformance/` holds readers to it: `test_source_reader.py` and `test_slot_reader.py`.
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence

@@ -53,6 +53,8 @@ from storage.tail import (
     numbered_batch,
 )
 from storage.types import OWN, ShardId, Source, Timestamp, inline_ts, is_file
+from storage.version import Version
+from storage.view_marks import BehindMark, marked_at
 
 __all__ = [
     "Committed",
@@ -68,56 +70,14 @@ __all__ = [
 ]
 
 NOTHING: Final[Deletes] = {}
+_NEVER: Final = Timestamp(1 << 62)
+
 TICKS_PER_MS: Final = 1_000
 """Microseconds, in the timeline of the wall clock."""
 RETENTION_US: Final = 3_600_000_000
 SHOWN_MAX: Final = 8
 """Views that are kept of a shard. Larger: more of memory. Smaller: a reader whose timestamp is some
 commits old pays for a view made anew."""
-
-
-@dataclass(frozen=True, slots=True)
-class Version:
-    """A Delta version: all writes up to `cut`.
-
-    `added` are the files that the version before had not; `deletes` are the deletes of
-    (previous cut, cut] by time, all resolved to files as the version before names them.
-    `merged_from` is the first of several versions in the log that this one stands for
-    (`storage/cuts.py`). `rewritten` are the files that a compaction brought: nothing new is in
-    them.
-    """
-
-    number: int
-    cut: Timestamp
-    files: FileMap
-    added: tuple[Source, ...] = ()
-    deletes: tuple[tuple[Timestamp, Deletes], ...] = ()
-    merged_from: int | None = None
-    rewritten: tuple[Source, ...] = ()
-    schema_text: str = ""
-    """The definition that the log has told last; empty if nobody looked."""
-    next_id: int | None = None
-    """How many ids its rows and those before have taken (W1 of `row_versions.py`); None: the log
-    does not say (W5)."""
-    has_vectors: bool = False
-    """Whether the log has told that files may have deletion vectors (G4 of `flush_plan.py`)."""
-
-    @property
-    def begins_table(self) -> bool:
-        """True if nothing came before: all that it holds is `added` or deleted by `deletes`."""
-        return 0 in (self.number, self.merged_from)
-
-    @property
-    def newest_write(self) -> Timestamp:
-        """The last commit that came with this version."""
-        written = [self.files[name].runs.times[-1] for name in self.added]
-        return Timestamp(max(written + [ts for ts, _ in self.deletes], default=0))
-
-    def wrote_between(self, after: Timestamp, upto: Timestamp) -> bool:
-        """True if a commit with after < ts <= upto came with this version."""
-        return any(after < ts <= upto for ts, _ in self.deletes) or any(
-            self.files[name].runs.any_within(after, upto) for name in self.added
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +127,8 @@ class ShardState:
     """How long the table, when it is made, promises foreign readers to keep what was removed."""
     definitions: tuple[Definition, ...] = ()
     """All that may still be asked for, the present one last; empty: there was never another."""
+    marks: tuple[BehindMark, ...] = ()
+    """Since when a view is behind, as its log tells it; empty: it has never to be told."""
     next_id: int = 0
     """The id of the next row that is committed (W1 of `row_versions.py`)."""
     _shown: list[_Shown] = field(
@@ -199,7 +161,7 @@ class ShardState:
     @property
     def dirty(self) -> bool:
         """True if a flush at a late enough cut has something to write: commits, or the table."""
-        return bool(self.tail) or not self.versions or self._untold(self.schema)
+        return bool(self.tail) or not self.versions or self._untold(_NEVER)
 
     def dirty_at(self, cut: Timestamp) -> bool:
         """True if a flush at `cut` has something to write."""
@@ -207,7 +169,7 @@ class ShardState:
             return self.created <= cut
         if self.tail and self.tail[0].ts <= cut:
             return True
-        return cut > self.versions[-1].cut and self._untold(self.schema_at(cut))
+        return cut > self.versions[-1].cut and self._untold(cut)
 
     def schema_at(self, ts: Timestamp) -> pa.Schema:
         """The fields that the shard had at a timestamp (V6)."""
@@ -216,11 +178,15 @@ class ShardState:
         last = bisect_right(self.definitions, ts, key=_definition_since) - 1
         return self.definitions[max(last, 0)].schema
 
-    def _untold(self, schema: pa.Schema) -> bool:
-        """Whether the log must hear of this schema."""
-        if not self.definitions or not self.versions:
+    def _untold(self, cut: Timestamp) -> bool:
+        """Whether the log must hear of how it is defined at a cut, or of a view that is behind."""
+        if not self.versions:
             return False
-        return self.versions[-1].schema_text != reported_definition(schema)
+        told = self.versions[-1]
+        if self.marks and told.behind_since != marked_at(self.marks, cut):
+            return True
+        schema = self.schema_at(cut) if self.definitions else None
+        return schema is not None and told.schema_text != reported_definition(schema)
 
     def redefined(self, ts: Timestamp, schema: pa.Schema) -> "ShardState":
         """This state with other fields, from a commit at `ts` on (V6)."""

@@ -45,8 +45,8 @@ TWICE = frozenset(
         "ON_LOOP_MAX", "PIECE_ROWS", "Protocol", "REGISTERING", "ROWS_MAX", "ReadFile", "Reader",
         "Result", "Row", "RowEncoder", "Rows", "Run", "RunBlocking", "SMALL_ROWS_MAX", "SPECIALS",
         "SYSTEM", "Savepoint", "Scan", "Scope", "Session", "Severity", "Source", "Statement",
-        "TEXT_MAX", "Thing", "Vacuumed", "Write", "arrow_type", "as_aggregate", "expression",
-        "functions", "in_range", "is_json", "overlay", "scan", "spark_type", "sqrt", "substr",
+        "TEXT_MAX", "Thing", "Vacuumed", "Write", "as_aggregate", "expression", "functions",
+        "in_range", "is_json", "overlay", "scan", "spark_type", "sqrt", "substr",
         "to_array", "to_timestamp", "to_values",
     }
 )  # fmt: skip

@@ -8,7 +8,8 @@ Modules:
   `row_keys`, `key_predicates`, `foreign_key_probe`   keys of rows, and predicates over keys
   `row_predicates`                                    predicates over any read condition
   `key_index`                                         from keys to rows, through the caches
-  `located_rows`, `point_reads`                       reading these rows, and plans over them
+  `scanned_rows`, `located_rows`, `point_reads`       reading these rows, and plans over them
+  `narrowed_plans`                                    plans over rows that small relations join
 
 The predicates implement the core's `ReadPredicate`: validation tests them against the writes of
 other transactions. `coordinator` imports this package to check constraints, to validate reads and

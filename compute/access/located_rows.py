@@ -61,9 +61,15 @@ def fetch_located_rows(
     return LocatedRows(found.take(order), places)
 
 
-def are_rows_in_memory(view: ShardView, places: Sequence[RowIdentity], index: KeyIndex) -> bool:
-    """Whether `fetch_located_rows` opens no file for these rows."""
-    if len(places) > WARM_KEYS_MAX:
+def are_rows_in_memory(
+    view: ShardView,
+    places: Sequence[RowIdentity],
+    index: KeyIndex,
+    *,
+    at_most: int = WARM_KEYS_MAX,
+) -> bool:
+    """Whether `fetch_located_rows` opens no file for these rows, and there are not too many."""
+    if len(places) > at_most:
         return False
     files = {part.file.name: part.file for part in view.files}
     return all(

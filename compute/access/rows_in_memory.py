@@ -6,20 +6,14 @@ Who gets no answer looks in another way, which may read files and warms what thi
 """
 
 from collections.abc import Hashable
-from typing import Final
 
 from compute.access.key_index import KeyIndex
 from compute.access.key_predicates import NoSuchKeyError, SingleKey
-from compute.access.point_reads import ScannedCells, row_in_columns
+from compute.access.scanned_rows import ScannedCells, row_in_columns
 from compute.reference.expressions import Row
 from sql.catalog.catalog import Key, Table
 from sql.plan.nodes import ColumnId, PlanColumn, RelationId, Scan
 from storage.batch import RowIdentity, ShardView
-
-KEY_TYPES: Final = frozenset(
-    {"bool", "int2", "int4", "int8", "text", "varchar", "uuid", "date", "timestamp", "timestamptz"}
-)
-"""Types whose values are equal in PostgreSQL exactly when they are in Python."""
 
 
 class NotInMemoryError(Exception):
@@ -53,9 +47,10 @@ class RowsInMemory:
             return None
         if places is None or len(places) > 1:
             raise NotInMemoryError
-        return (places[0], self._row(view, places[0])) if places else None
+        return (places[0], self.row(view, places[0])) if places else None
 
-    def _row(self, view: ShardView, place: RowIdentity) -> Row:
+    def row(self, view: ShardView, place: RowIdentity) -> Row:
+        """A row of the view. Raises NotInMemoryError."""
         source, number = place
         part, index = view.inline_slice(source), self._index
         if part is not None:

@@ -10,50 +10,66 @@ INVARIANTS
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from compute.reference.expressions import Evaluator, OuterRowCell, Row, Source
 from sql.plan.conditions import equality_sides, flatten_conjuncts
-from sql.plan.nodes import Call, ColumnRef, Expr, Join, JoinKind, output_columns
+from sql.plan.nodes import ColumnRef, Distinct, Expr, Join, JoinKind, output_columns
 
 _WHOLE: Final = frozenset({"int2", "int4", "int8", "oid"})
 """Types whose `=`, also of two of them, is that of Python's numbers."""
 
+KEY_TYPES: Final = frozenset(
+    {"bool", "int2", "int4", "int8", "text", "varchar", "uuid", "date", "timestamp", "timestamptz"}
+)
+"""Types whose values are equal in PostgreSQL exactly when they are in Python."""
+
+
+class EqualPlaces(NamedTuple):
+    """A place in left rows and one in right rows. `nulls`: NULL is equal to NULL."""
+
+    left: int
+    right: int
+    nulls: bool
+
 
 @dataclass(frozen=True, slots=True)
 class JoinSides:
-    """What is joined. `equal`: places in left and right rows that the condition says are equal."""
+    """What is joined. `equal`: places of which the condition says that they are equal."""
 
     left: Source
     right: Source
     condition: Evaluator
-    equal: Sequence[tuple[int, int]]
+    equal: Sequence[EqualPlaces]
     left_nulls: Row
     right_nulls: Row
     cell: OuterRowCell | None
     """Holds the left row while the right side runs, for LATERAL."""
 
 
-def equal_places(plan: Join) -> Sequence[tuple[int, int]]:
+def equal_places(plan: Join) -> Sequence[EqualPlaces]:
     """The places of the columns that the first conjuncts of the condition compare (J4)."""
     left = {column.id: place for place, column in enumerate(output_columns(plan.left))}
     right = {column.id: place for place, column in enumerate(output_columns(plan.right))}
-    found: list[tuple[int, int]] = []
+    found: list[EqualPlaces] = []
     for conjunct in () if plan.condition is None else flatten_conjuncts(plan.condition):
         ids = [side.id for side in _compared(conjunct)]
         if len(ids) == 2 and ids[0] in right and ids[1] in left:
             ids.reverse()
         if len(ids) != 2 or ids[0] not in left or ids[1] not in right:
             break
-        found.append((left[ids[0]], right[ids[1]]))
+        found.append(EqualPlaces(left[ids[0]], right[ids[1]], isinstance(conjunct, Distinct)))
     return found
 
 
 def _compared(conjunct: Expr) -> Sequence[ColumnRef]:
-    """The two columns of whole numbers that must be equal; empty for other conditions."""
-    sides = equality_sides(conjunct) if isinstance(conjunct, Call) else ()
-    columns = [side for side in sides if isinstance(side, ColumnRef) and side.type.name in _WHOLE]
-    return columns if len(columns) == len(sides) else ()
+    """The two columns that must be equal, as values are in Python; empty for other conditions."""
+    columns = [side for side in equality_sides(conjunct) if isinstance(side, ColumnRef)]
+    if len(columns) != 2:
+        return ()
+    first, second = (column.type.name for column in columns)
+    is_alike = (first == second and first in KEY_TYPES) or {first, second} <= _WHOLE
+    return columns if is_alike else ()
 
 
 def joined_rows(kind: JoinKind, sides: JoinSides) -> Iterator[Row]:
@@ -83,17 +99,18 @@ def _nested_loop(kind: JoinKind, sides: JoinSides) -> Iterator[Row]:
 
 
 def _candidates(
-    rights: Sequence[Row], equal: Sequence[tuple[int, int]]
+    rights: Sequence[Row], equal: Sequence[EqualPlaces]
 ) -> Callable[[Row], Iterable[tuple[int, Row]]]:
     """The right rows with their numbers that may match a left row, in order."""
     every = list(enumerate(rights))
     if not equal:
         return lambda _left: every
-    lefts, places = [left for left, _ in equal], [right for _, right in equal]
+    lefts, places = [one.left for one in equal], [one.right for one in equal]
+    strict = [at for at, one in enumerate(equal) if not one.nulls]
     by_key: dict[Row, list[tuple[int, Row]]] = {}
     for index, row in every:
         key = tuple([row[place] for place in places])
-        if None not in key:
+        if all(key[at] is not None for at in strict):
             by_key.setdefault(key, []).append((index, row))
     return lambda left: by_key.get(tuple([left[place] for place in lefts]), ())
 

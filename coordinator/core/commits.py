@@ -52,6 +52,7 @@ from coordinator.core.state import CoreState, refuse
 from coordinator.core.transaction_buffers import orphaned_staged_files
 from coordinator.core.transactions import Transaction
 from coordinator.core.validation import concurrent_update_refusal
+from coordinator.core.views.behind_marks import mark_views
 from coordinator.core.views.deltas import AttachComputed
 from coordinator.core.views.lane_steps import maintain_views, release_group
 from sql.catalog.catalog import SYSTEM_TIMELINE, Table
@@ -81,7 +82,7 @@ def commit(core: CoreState, message: CommitTransaction, now: Timestamp) -> list[
     if len(core.groups) >= core.settings.queue_max:
         return [_too_many(message.request), *end_transaction(core, txn, now)]
     txn.committing = True
-    core.leases.settle(txn.id, txn.written_tables())
+    core.leases.settle(txn.id, txn.written_tables_of_all())
     txn.settle_reads()
     core.groups.enqueue(
         PendingCommit(message.request, txn, core.leases.ticket(), single=message.single)
@@ -94,10 +95,15 @@ def write_alone(core: CoreState, message: InsertRows | ChangeByKey, now: Timesta
     if len(core.groups) >= core.settings.queue_max:
         return [_too_many(message.request)]
     request, owner, ticket = message.request, message.owner, core.leases.ticket()
+    pending: PendingInsert | PendingChange
     if isinstance(message, InsertRows):
-        core.groups.enqueue(PendingInsert(request, owner, message.insertion, ticket))
+        pending = PendingInsert(request, owner, message.insertion, ticket)
     else:
-        core.groups.enqueue(PendingChange(request, owner, message.change, ticket))
+        pending = PendingChange(request, owner, message.change, ticket)
+    core.groups.enqueue(pending)
+    if core.groups.holding is None and core.groups.lanes.is_maintaining(pending.tables()):
+        # It would wait for its lane, as all do that came before it since: as if it came later.
+        return persist_ceiling(core, now)
     return start_group(core, now)
 
 
@@ -232,6 +238,7 @@ def _group_committed(core: CoreState, token: Token, now: Timestamp) -> list[Effe
         core.catalog.put(ts, group.catalog, group.changes)
         core.maintenance.catalog_changed(len(group.changes))
         core.holds.defined(group.catalog)
+        mark_views(core, group.changes, ts, now)
         end_altered(core, group.changes, ts)
         sources_altered(core, group.changes)
         effects.append(PublishCatalog(group.changes, group.catalog))

@@ -489,6 +489,10 @@ class Transaction:
         """The oids of the tables that the transaction writes rows to."""
         return [oid for oid, table in self.tables.items() if ShardId(table.shard) in self.writes]
 
+    def written_tables_of_all(self) -> list[int]:
+        """The same without those that it has created: nobody else writes to these."""
+        return [oid for oid in self.written_tables() if self.base.by_oid(oid) is not None]
+
     def is_write(self) -> bool:
         """True if committing must go through the txns shard: it has something durable."""
         return bool(self.writes or self.changes) or self.advance_to is not None

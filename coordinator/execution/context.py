@@ -63,6 +63,7 @@ from sql.catalog.meridian_schema import (
     is_server_state,
     is_system_relation,
 )
+from sql.catalog.objects import ExactView
 from sql.catalog.system_catalogs import is_system_catalog, shows_sessions, system_catalog
 from sql.errors import SqlError
 from sql.plan.nodes import Plan, RelationId
@@ -285,7 +286,8 @@ class Execution:
     """What it was bound to, and under which catalog, once it is."""
     engines: list[str] = field(default_factory=list[str])
     """Those that its plans were given to."""
-
+    computed: tuple[int, ExactView] | None = None
+    """The view whose rows it writes without an attach, and of which time they are."""
     left_values: dict[tuple[int, int], list[int]] = field(
         default_factory=dict[tuple[int, int], list[int]]
     )

@@ -8,10 +8,15 @@ INVARIANTS
       validate any (A1 of `coordinator/core/validation.py`).
   F2  it depends on all rows of the view, at every isolation level: of two that run at once, one
       waits or begins again, and no row is there twice.
+  F3  nobody has seen a row before the commit. So a query whose engine dies in the middle is run
+      once more, into another sink.
 """
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Callable, Sequence
+from functools import partial
 
+from compute.executor import EngineUnavailable, NoExecutors
 from coordinator.execution.alter_table import validate_rows
 from coordinator.execution.context import Done, Execution
 from coordinator.execution.ddl import execute_definition, redefine_table
@@ -34,6 +39,8 @@ from sql.statements.bound import CreateTable, CreateTableAs, RefreshMaterialized
 from sql.statements.locking import LockingQuery
 from storage.batch import all_rows
 
+log = logging.getLogger("meridian.engines")
+
 TAG = "CREATE TABLE AS"
 VIEW_TAG = "CREATE MATERIALIZED VIEW"
 
@@ -49,9 +56,8 @@ async def execute_create_as(execution: Execution, statement: CreateTableAs) -> D
     await filling.lock(statement.locking)
     await execute_definition(execution, created, tag)
     table = await _defined(execution, created)
-    sink = RowSink.of(execution, table)
+    sink = await filling.fill(lambda: RowSink.of(execution, table))
     try:
-        await filling.run(sink)
         rows = await sink.finish()
     except BaseException:
         await sink.discard()
@@ -85,12 +91,14 @@ async def execute_refresh(
             ts = await execution.transaction.timestamp([before])
             attach_view(execution, before, ts, statement.source)
         return Done(tag)
-    sink = RowSink.of(execution, after, checked=statement.is_concurrent)
+    made = partial(RowSink.of, execution, after, checked=statement.is_concurrent)
+    if statement.source is None:
+        sink = made()
+    else:
+        filling = _Filling(execution, statement.source, statement.tables, statement.calls)
+        await filling.lock(statement.locking)
+        sink = await filling.fill(made)
     try:
-        if statement.source is not None:
-            filling = _Filling(execution, statement.source, statement.tables, statement.calls)
-            await filling.lock(statement.locking)
-            await filling.run(sink)
         if statement.is_concurrent:
             going = ReplacedRows(old, all_rows(old), range(len(after.columns)))
             await check_keys_free(execution, after, sink.keyed, going)
@@ -142,8 +150,25 @@ class _Filling:
         """Run the parts of the query that lock rows, which come first."""
         self._locked = await run_locking_parts(self._execution, parts)
 
-    async def run(self, sink: RowSink) -> None:
-        """Run the query."""
+    async def fill(self, make: Callable[[], RowSink]) -> RowSink:
+        """A sink with all rows (F3)."""
+        try:
+            return await self._filled(make())
+        except NoExecutors:
+            raise
+        except EngineUnavailable as error:
+            log.info("%s: the query is run once more", error)
+        return await self._filled(make())
+
+    async def _filled(self, sink: RowSink) -> RowSink:
+        try:
+            await self._run(sink)
+        except BaseException:
+            await sink.discard()
+            raise
+        return sink
+
+    async def _run(self, sink: RowSink) -> None:
         execution, locked = self._execution, self._locked
         source = locked.plan(self._source)
         inputs = await execution.views(self._tables, plan=self._source)

@@ -229,9 +229,11 @@ def _views(services: Services, now: float) -> Iterator[ObservedView]:
     for oid, table in catalog.named_tables.materialized.items():
         known = services.catch_up.of(oid)
         since = now if known.behind_since is None else known.behind_since
+        state = view_state(catalog, table)
+        left = services.coordination.followed_views.counts(oid).last
         yield ObservedView(
-            table.qualified, view_state(catalog, table), now - since, known.has_failed,
-            known.last_error, known.tried, known.attached,
+            table.qualified, state, now - since, known.has_failed,
+            services.catch_up.last_error(oid, state, left), known.tried, known.attached,
         )  # fmt: skip
 
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from coordinator.pgwire.values import DAYS_OF_2000, MICROS_OF_2000, decode_field
-from ingest.copy_text.arrow_types import arrow_type, to_array
+from ingest.copy_text.arrow_types import shown_arrow_type, to_array
 from ingest.copy_text.kernels import Column, column_of, content
 from sql.errors import SqlError
 from sql.types.datetime.calendar import MICROS_PER_DAY, days_from_civil
@@ -219,7 +219,7 @@ def _column(
 
 def _numbers(values: _Numbers, there: npt.NDArray[np.bool_], type_: SqlType) -> Column:
     """The values where one is, NULL elsewhere."""
-    expected = arrow_type(type_)
+    expected = shown_arrow_type(type_)
     kind = _STORED.get(type_.name, expected)
     all_ = np.zeros(len(there), kind.to_pandas_dtype())
     all_[there] = values

@@ -29,6 +29,7 @@ from storage.errors import Corrupt, Determinate, NotFound
 from storage.object_store import ObjectReader, ObjectStore
 from storage.shard import RETENTION_US, TICKS_PER_MS, Definition, Fence, ShardState
 from storage.types import ShardId, Timestamp
+from storage.view_marks import BehindMark
 
 log = logging.getLogger("meridian.recovery")
 
@@ -62,6 +63,7 @@ class ShardToLoad:
     definitions: tuple[Definition, ...] = ()
     retention_us: int = RETENTION_US
     ticks_per_ms: int = TICKS_PER_MS
+    marks: tuple[BehindMark, ...] = ()
 
     @property
     def empty(self) -> ShardState:
@@ -71,6 +73,7 @@ class ShardToLoad:
             self.schema,
             self.created,
             definitions=self.definitions,
+            marks=self.marks,
             ticks_per_ms=self.ticks_per_ms,
             retention_us=self.retention_us,
         )

@@ -33,6 +33,7 @@ from coordinator.core.settings import CoreSettings
 from coordinator.core.sources.leftovers import LEFTOVER_RECORDS, decode_leftovers
 from coordinator.core.sources.records import SOURCE_RECORDS, decode_source_records
 from coordinator.core.state import RecoveredState
+from coordinator.core.views.behind_marks import marks_of_history
 from coordinator.driver.commit_effects import ORACLE, SYSTEM
 from coordinator.driver.driver import Driver
 from coordinator.driver.dropped_timelines import DroppedTimelines, dropped_timelines
@@ -64,6 +65,7 @@ from storage.txns import Recovered as Found
 from storage.txns import TxnsShard
 from storage.types import FIRST_TIMESTAMP, Epoch, ShardId, Source, Timestamp, inline_ts, is_file
 from storage.upgrade import upgrade
+from storage.view_marks import BehindMark
 
 log = logging.getLogger("meridian.recovery")
 
@@ -82,6 +84,8 @@ class KnownShard:
     dropped: Timestamp | None
     history: tuple[tuple[Timestamp, Table], ...] = ()
     """The table as it was defined, from when on; the first is of its creation, as far as known."""
+    marks: tuple[BehindMark, ...] = ()
+    """Of a materialized view: since when it is behind."""
 
     def definitions(self, schema_of: SchemaOf) -> tuple[Definition, ...]:
         """The fields that it has had; empty if there were never others."""
@@ -119,7 +123,8 @@ def known_shards(
                     shards[ShardId(table.shard)] = entry
                 case _:
                     pass
-    return shards
+    marks = marks_of_history(history)
+    return {s: replace(one, marks=marks[s]) if s in marks else one for s, one in shards.items()}
 
 
 @asynccontextmanager
@@ -440,6 +445,7 @@ def _to_load(
             ShardToLoad(
                 entry.table, schema, created, since, reached, definitions,
                 entry.table.history_us or ground.settings.history_us, ticks_per_ms(timeline),
+                entry.marks,
             )
         )  # fmt: skip
     return wanted

@@ -32,6 +32,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
+from compute.executor import EngineUnavailable
 from coordinator.core.locking.modes import LockMode, LockWait, TableTag
 from coordinator.core.messages.replies import Snapshot
 from coordinator.core.views.deltas import ComputedRows
@@ -40,6 +41,7 @@ from coordinator.driver.server_changes import SERVER
 from coordinator.execution.context import Execution, Services
 from coordinator.execution.name_dependencies import names_to_rest_on
 from coordinator.execution.views.attempts import ViewAttempts
+from coordinator.failures import engine_failure
 from coordinator.pgwire.messages import Severity
 from coordinator.session.requests import Identity
 from coordinator.session.statement_binder import StatementBinder
@@ -186,6 +188,9 @@ class ViewCatchUp:
             return f"{refused.sqlstate}: {refused}", not refused.sqlstate.startswith("40")
         except SqlError as error:
             return f"{error.sqlstate}: {error}", not error.sqlstate.startswith("40")
+        except EngineUnavailable as error:
+            told = engine_failure(error)
+            return f"{told.sqlstate}: {told}", True
         except Exception as error:
             # A task boundary: the next try, and all other views, go on.
             log.exception("catch-up of a materialized view has failed")
@@ -270,7 +275,7 @@ class ViewCatchUp:
 
     async def _warm(self, execution: Execution, bound: RefreshMaterializedView) -> None:
         """Run the program of a view once, so that no commit waits for the first run."""
-        from coordinator.execution.views.maintain import ViewMaintenance
+        from coordinator.execution.views.maintain import ViewMaintenance, program_tables
 
         upkeep = self._log.upkeep_of(bound.table.oid)
         if bound.source is None or upkeep.is_warm:
@@ -280,7 +285,8 @@ class ViewCatchUp:
             upkeep.is_warm = True
             views = await execution.views((*bound.tables, bound.table))
             stored = views.pop(RelationId(bound.table.shard))
-            await ViewMaintenance(self._services).rehearse(program, views, stored)
+            tables = program_tables(program, bound.table, bound.tables)
+            await ViewMaintenance(self._services).rehearse(program, views, stored, tables)
 
     @asynccontextmanager
     async def _refreshing(

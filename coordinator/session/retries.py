@@ -7,7 +7,7 @@ INVARIANTS
 
 from collections import Counter
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from coordinator.core.messages.replies import RefusedReason
 from coordinator.driver.coordination import Coordination, RequestRefused
@@ -28,6 +28,9 @@ from sql.statements.bound import (
     Truncate,
 )
 
+UNPROVED: Final = "repeatable read"
+"""The level at which a view is stored from the second attempt on."""
+
 SendNotice: TypeAlias = Callable[[SqlError, Severity], None]
 
 
@@ -38,6 +41,8 @@ def contended_tables(bound: BoundStatement | None, catalog: Catalog) -> tuple[Ta
             read = bound.tables if isinstance(bound, Truncate) else tables_read_and_written(bound)
             touched = [table for table in dict.fromkeys(read) if not is_server_state(table)]
             return foreign_key_closure(catalog, touched)
+        case CreateTableAs() | RefreshMaterializedView() if stores_followed_view(bound):
+            return (bound.table,) if isinstance(bound, RefreshMaterializedView) else ()
         case CreateTableAs(tables=tables):
             return tuple([one for one in tables if not is_server_state(one)])
         case RefreshMaterializedView(table=table, tables=tables):
@@ -46,6 +51,18 @@ def contended_tables(bound: BoundStatement | None, catalog: Catalog) -> tuple[Ta
             return tuple([change.before for change in bound.tables])
         case _:
             return ()
+
+
+def stores_followed_view(bound: BoundStatement | None) -> bool:
+    """Whether it writes the rows of a view that follows its inputs. Nobody who writes to an input
+    waits for that (V3 of `coordinator/core/views`): from the second attempt on it is no part of the
+    commit that nothing has changed since, the view is behind, and catch-up goes on from there.
+    """
+    match bound:
+        case CreateTableAs(table=table) | RefreshMaterializedView(table=table):
+            return table.query is not None and table.query.on_commit
+        case _:
+            return False
 
 
 async def has_awaited_load(

@@ -9,7 +9,8 @@ INVARIANTS
   A1  only a statement that is its whole transaction starts again by itself, and only while the
       client has seen nothing of it. Each attempt reads, binds and computes everything anew.
   A2  from the second attempt the statement holds the lease of every table it reads or writes, taken
-      before its snapshot, so that it ends however many others write.
+      before its snapshot, so that it ends however many others write. One that stores the rows of a
+      view that follows its inputs has none of those: it attaches the view no more.
   A3  a statement is bound with the catalog of the timestamp that it reads at.
   A4  a statement that has waited for a lock begins again, alone and inside; its client has seen
       nothing of it.
@@ -22,6 +23,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from coordinator.core.messages.identities import ConnectionId
 from coordinator.core.messages.replies import RefusedReason
+from coordinator.core.transactions import VALIDATING
 from coordinator.driver.coordination import LockBlocks, RequestRefused
 from coordinator.execution.advisory_locks import give_back_left
 from coordinator.execution.context import Done, Execution, Outcome
@@ -39,6 +41,7 @@ from coordinator.execution.settings import (
     execute_show,
 )
 from coordinator.execution.short_writes.run import run_short_write, run_short_write_in_block
+from coordinator.execution.views.attach import note_computed
 from coordinator.large_work import are_large_values, is_large_statement
 from coordinator.session.as_of import as_of_timestamp, tables_of_other_timelines
 from coordinator.session.requests import (
@@ -52,7 +55,13 @@ from coordinator.session.requests import (
     needs_catalog,
 )
 from coordinator.session.result_columns import check_promised_columns, keeps_promise
-from coordinator.session.retries import StatementNotices, contended_tables, has_awaited_load
+from coordinator.session.retries import (
+    UNPROVED,
+    StatementNotices,
+    contended_tables,
+    has_awaited_load,
+    stores_followed_view,
+)
 from coordinator.session.statement_binder import StatementBinder
 from coordinator.session.statement_past import StatementPast
 from coordinator.session.statement_recency import StatementRecency
@@ -317,6 +326,7 @@ class StatementRunner:
                 self._transaction.keep_statement()
                 if isinstance(executed_statement(bound), _Writing):
                     await self._transaction.commit(single=True)
+                    note_computed(execution)
                 await give_back_left(execution)
                 return outcome
             except StatementRestart:
@@ -337,15 +347,19 @@ class StatementRunner:
                 attempts += 1
                 self._services.counters.retries += 1
                 self._notices.begin_again()
-                leased = await self._contended(request)
+                leased, unproved = await self._contended(request)
                 self._transaction.restart()
+                if unproved and self._transaction.isolation in VALIDATING:
+                    self._transaction.fix_modes()
+                    execution.variables.set("transaction_isolation", UNPROVED, local=True)
 
-    async def _contended(self, request: Request) -> tuple[Table, ...]:
-        """The tables of the statement as it is bound now (A2)."""
+    async def _contended(self, request: Request) -> tuple[tuple[Table, ...], bool]:
+        """The tables of the statement as it is bound now, and whether it proves nothing (A2)."""
         snapshot = await self._transaction.present()
         request = self.binder.under(request, snapshot.catalog)
         prepared = await self.binder.bound(request.statement, snapshot.catalog, request.declared)
-        return contended_tables(executed_statement(prepared.bound), snapshot.catalog)
+        bound = executed_statement(prepared.bound)
+        return contended_tables(bound, snapshot.catalog), stores_followed_view(bound)
 
     async def _attempt(
         self, request: Request, execution: Execution, *, alone: bool, again: bool = False

@@ -4,5 +4,6 @@
                       lines (one by one, where a block is not plain)
 
 `kernels` are calls of Arrow with types; `forms` tells texts that Arrow reads as PostgreSQL does.
+`spans` finds quotes in all texts of a column, for `json_documents` and `quoted_arrays`.
 The wire protocol stands on it, and the readers of sources.
 """

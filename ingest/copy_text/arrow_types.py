@@ -1,8 +1,9 @@
 """Map SQL types and values to Arrow types and arrays, and back.
 
 INVARIANTS
-  A1  `arrow_type` is the table of `sql/types/sql_type.py`; a column that comes in another guise
-      (dictionary, large_string, string_view, other units) is cast to it first.
+  A1  `shown_arrow_type` is `compute.arrow.arrow_type`, but for objects, which are shown by name; a
+      column that comes in another guise (dictionary, large_string, string_view, other units) is
+      cast to it first.
   A2  values and arrays agree: `to_values(to_array(v, t), t) == v`.
 """
 
@@ -11,8 +12,8 @@ from typing import Final
 
 import pyarrow as pa
 
+from compute.arrow import arrow_type
 from ingest.copy_text.kernels import Column, column_of, decimal_scale, to_python_list
-from sql.types.enums import storage_type_name
 from sql.types.sql_type import (
     NUMERIC_PRECISION_MAX,
     NUMERIC_SCALE_DEFAULT,
@@ -22,37 +23,22 @@ from sql.types.sql_type import (
     Value,
 )
 
-_TYPES: Final[dict[str, pa.DataType]] = {
-    "bool": pa.bool_(), "int2": pa.int16(), "int4": pa.int32(), "int8": pa.int64(),
-    "oid": pa.int64(), "float4": pa.float32(), "float8": pa.float64(), "text": pa.string(),
-    "varchar": pa.string(), "bpchar": pa.string(), "name": pa.string(), "char": pa.string(),
-    "unknown": pa.string(),
-    "uuid": pa.string(), "json": pa.string(), "jsonb": pa.string(), "jsonpath": pa.string(),
-    "record": pa.string(), "void": pa.string(), "bytea": pa.binary(), "date": pa.date32(),
-    "time": pa.int64(), "timetz": pa.int64(), "timestamp": pa.timestamp("us"),
-    "timestamptz": pa.timestamp("us", tz="UTC"),
-    "interval": pa.struct(
-        [("months", pa.int32()), ("days", pa.int32()), ("micros", pa.int64())]
-    ),
-    # The names: `reg_names.py` has looked them up.
-    **dict.fromkeys(REG_TYPES, pa.string()),
-}  # fmt: skip
+_NAMES: Final = frozenset(REG_TYPES)
+"""They are shown by name: `reg_names.py` has looked the names up."""
 
 
-def arrow_type(type_: SqlType) -> pa.DataType:
+def shown_arrow_type(type_: SqlType) -> pa.DataType:
     """The type of a column (A1)."""
-    if type_.name == "numeric":
-        precision = NUMERIC_PRECISION_MAX if type_.precision is None else type_.precision
-        scale = NUMERIC_SCALE_DEFAULT if type_.scale is None else type_.scale
-        return pa.decimal128(precision, scale)
+    if type_.name == "numeric" and type_.precision is None:
+        return pa.decimal128(NUMERIC_PRECISION_MAX, NUMERIC_SCALE_DEFAULT)
     if (element := type_.element) is not None:
-        return pa.list_(arrow_type(element))
-    return _TYPES[storage_type_name(type_.name)]
+        return pa.list_(shown_arrow_type(element))
+    return pa.string() if type_.name in _NAMES else arrow_type(type_)
 
 
 def normalize_column(column: Column, type_: SqlType) -> Column:
     """The column in the type's own guise (A1)."""
-    expected = arrow_type(type_)
+    expected = shown_arrow_type(type_)
     if column.type == expected:
         return column
     is_decimal = type_.name == "numeric" and pa.types.is_decimal128(column.type)
@@ -95,7 +81,7 @@ def _array_values(column: Column, element: SqlType) -> list[Value]:
 
 def to_array(values: Sequence[Value], type_: SqlType) -> Column:
     """A column of values."""
-    expected = arrow_type(type_)
+    expected = shown_arrow_type(type_)
     if type_.name in ("date", "timestamp", "timestamptz"):
         integers = pa.int32() if type_.name == "date" else pa.int64()
         return column_of(values, integers).view(expected)

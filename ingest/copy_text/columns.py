@@ -13,34 +13,39 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from ingest.copy_text.arrow_types import arrow_type, as_integers, to_array
+from ingest.copy_text.arrow_types import as_integers, shown_arrow_type, to_array
 from ingest.copy_text.forms import (
     all_match,
     arrays,
     dates,
     intervals,
+    signed_decimals,
     signed_integers,
     timestamps,
 )
+from ingest.copy_text.json_documents import json_texts, jsonb_texts
 from ingest.copy_text.kernels import (
     Column,
     Ints,
     Mask,
     characters,
     column_of,
+    decimal_scale,
     fill_nulls,
     mask_of,
     match_regex,
     numbers,
     offsets,
+    round_decimals,
     text_lengths,
     to_python_list,
     trim_right,
     with_nulls_of,
 )
+from ingest.copy_text.quoted_arrays import quoted_arrays
 from sql.types.datetime.typmods import POSTGRESQL_EPOCH_MICROS, seconds_precision
 from sql.types.enums import is_enum
-from sql.types.sql_type import SECONDS_DIGITS_MAX, SqlType, Value
+from sql.types.sql_type import NUMERIC_PRECISION_MAX, SECONDS_DIGITS_MAX, SqlType, Value
 from sql.types.styles import DEFAULT_STYLES, Styles
 from sql.types.text_input import NAME_BYTES_MAX, apply_typmod, parse_text
 
@@ -77,6 +82,8 @@ def _array_parser(type_: SqlType, timezone: str, styles: Styles) -> ParseColumn:
 
     def parse(texts: Column) -> Column:
         parsed = arrays(texts, elements)
+        if parsed is None:
+            parsed = quoted_arrays(texts, elements)
         return _one_by_one(texts, type_, timezone, styles) if parsed is None else parsed
 
     return parse
@@ -121,23 +128,45 @@ def _has_only(texts: Column, table: Mask) -> bool:
 def _integers(texts: Column, type_: SqlType) -> Column | None:
     if not _has_only(texts, _INTEGER_BYTES):
         texts = signed_integers(texts)
-    return texts.cast(arrow_type(type_)) if _has_only(texts, _INTEGER_BYTES) else None
+    return texts.cast(shown_arrow_type(type_)) if _has_only(texts, _INTEGER_BYTES) else None
 
 
 def _numerics(texts: Column, type_: SqlType) -> Column | None:
-    """Arrow refuses what it would have to round, which is then rounded one by one."""
+    """Declared ones are rounded; others are exact, or left to be refused."""
     if not _has_only(texts, _DECIMAL_BYTES):
+        texts = signed_decimals(texts)
+        if not all_match(texts, _DECIMAL):
+            return None
+    narrow = shown_arrow_type(type_)
+    try:
+        if _is_shorter(texts, NUMERIC_PRECISION_MAX - decimal_scale(narrow)):
+            return texts.cast(narrow)
+    except pa.ArrowInvalid:
+        # It has too many digits; those behind the point may be rounded.
+        pass
+    if not _is_shorter(texts, _WIDE_DIGITS):
         return None
     try:
-        return texts.cast(arrow_type(type_))
+        wide = texts.cast(pa.decimal256(2 * _WIDE_DIGITS, _WIDE_DIGITS))
+        is_rounded = type_.typmod >= 0 or not type_.trim
+        return (round_decimals(wide, decimal_scale(narrow)) if is_rounded else wide).cast(narrow)
     except pa.ArrowInvalid:
         return None
+
+
+_WIDE_DIGITS: Final = 38
+_DECIMAL: Final = r"^-?[0-9.]+(?:[eE]-[0-9]{1,2})?$"
+
+
+def _is_shorter(texts: Column, digits: int) -> bool:
+    """Arrow multiplies a number with a power of ten, and does not see that it is too large then."""
+    return bool((np.diff(offsets(texts)) <= digits).all())
 
 
 def _floats(texts: Column, type_: SqlType) -> Column | None:
     if not _has_only(texts, _FLOAT_BYTES):
         return None
-    values = texts.cast(arrow_type(type_))
+    values = texts.cast(shown_arrow_type(type_))
     magnitude = np.abs(numbers(values).astype(np.float64))
     # Overflow and underflow are errors in PostgreSQL; true zeros are told apart one by one.
     suspect = ~np.isfinite(magnitude) | (magnitude < _TINY)
@@ -239,6 +268,14 @@ def _labels(texts: Column, type_: SqlType) -> Column | None:
     return texts
 
 
+def _json(texts: Column, _: SqlType) -> Column | None:
+    return json_texts(texts)
+
+
+def _jsonb(texts: Column, _: SqlType) -> Column | None:
+    return jsonb_texts(texts)
+
+
 def _names(texts: Column, _: SqlType) -> Column | None:
     is_short = (np.diff(offsets(fill_nulls(texts, ""))) <= NAME_BYTES_MAX).all()
     return texts if is_short else None
@@ -270,4 +307,6 @@ _FAST: Final[dict[str, Callable[[Column, SqlType], Column | None]]] = {
     "timestamp": _timestamps,
     "timestamptz": _zoned_timestamps,
     "interval": _intervals,
+    "json": _json,
+    "jsonb": _jsonb,
 }

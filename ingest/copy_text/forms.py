@@ -1,7 +1,7 @@
 """Read common forms of numbers, dates and times that Arrow does not know, a whole column at a time.
 
     +5    2020-1-2    01/02/2020    2020-01-01 00:00Z    1/2/2020 9:05:07.5 +01
-    1 year 2 mons -3 days 04:05:06.7    2 days 3 hours    {1,-2,3}    {a,b}
+    1 year 2 mons -3 days 04:05:06.7    2 days 3 hours    @ 5 mins 6.7 secs ago    {1,-2,3}
 
 A form is taken apart by one regular expression, and its parts are counted as PostgreSQL counts
 them, in the default styles. Whatever else it may be is left to the caller (Q1 of
@@ -15,11 +15,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ingest.copy_text.arrow_types import arrow_type
+from ingest.copy_text.arrow_types import shown_arrow_type
 from ingest.copy_text.kernels import (
     Column,
     Ints,
+    choose_by_mask,
     column_of,
+    contains_substring,
     fill_nulls,
     lists_of,
     mask_of,
@@ -43,12 +45,20 @@ _MONTH_FIRST: Final = r"(?P<m>[0-9]{1,2})/(?P<d>[0-9]{1,2})/(?P<y>[0-9]{4})"
 _TIME: Final = r"(?P<h>[0-9]{1,2}):(?P<n>[0-9]{2})(?::(?P<s>[0-9]{2})(?:\.(?P<f>[0-9]{1,6}))?)?"
 _ZONE: Final = r" ?(?:[Zz]|(?P<q>[+-])(?P<zh>[0-9]{2})(?::?(?P<zn>[0-9]{2}))?)"
 _FRACTION_DIGITS: Final = 6
+_MINUTE: Final = 60 * MICROS_PER_SECOND
+_HOUR: Final = 60 * _MINUTE
 _AMOUNT: Final = r"[+-]?[0-9]{1,6}"
 _INTERVAL: Final = (
     rf"^(?:(?P<y>{_AMOUNT}) years?(?: |$))?(?:(?P<m>{_AMOUNT}) mon(?:th)?s?(?: |$))?"
     rf"(?:(?P<d>{_AMOUNT}) days?(?: |$))?(?:(?P<o>{_AMOUNT}) hours?|"
     r"(?P<q>[+-])?(?P<h>[0-9]{1,6}):(?P<n>[0-5][0-9]):(?P<s>[0-5][0-9])"
     r"(?:\.(?P<f>[0-9]{1,6}))?)?$"
+)
+_INTERVAL_WORDS: Final = (
+    rf"^(?:@ )?(?:(?P<y>{_AMOUNT}) years?(?: |$))?(?:(?P<m>{_AMOUNT}) mon(?:th)?s?(?: |$))?"
+    rf"(?:(?P<w>{_AMOUNT}) weeks?(?: |$))?(?:(?P<d>{_AMOUNT}) days?(?: |$))?"
+    rf"(?:(?P<o>{_AMOUNT}) hours?(?: |$))?(?:(?P<n>{_AMOUNT}) min(?:ute)?s?(?: |$))?"
+    r"(?:(?P<q>[+-])?(?P<s>[0-9]{1,6})(?:\.(?P<f>[0-9]{1,6}))? sec(?:ond)?s?(?: |$))?(?P<a>ago)?$"
 )
 _PLAIN_ARRAY: Final = r'^\{(?:[^"\\{}\s,]+(?:,[^"\\{}\s,]+)*)?\}$'
 _NULL_ELEMENT: Final = r"(?i)[{,]null[,}]"
@@ -57,6 +67,12 @@ _NULL_ELEMENT: Final = r"(?i)[{,]null[,}]"
 def signed_integers(texts: Column) -> Column:
     """Numbers that may have a plus and blanks, as Arrow casts them; others stay what they are."""
     return replace_regex(texts, r"^ *(?:\+([0-9]+)|(-?[0-9]+)) *$", r"\1\2")
+
+
+def signed_decimals(texts: Column) -> Column:
+    """Numbers without plus and blanks, which may have a negative exponent; others stay."""
+    number = r"[0-9.]+(?:[eE]-[0-9]{1,2})?"
+    return replace_regex(texts, rf"^ *(?:\+({number})|(-?{number})) *$", r"\1\2")
 
 
 def dates(texts: Column) -> Column | None:
@@ -86,23 +102,29 @@ def timestamps(texts: Column, *, zoned: bool) -> Column | None:
 
 
 def intervals(texts: Column) -> Column | None:
-    """Intervals as PostgreSQL writes them, or of years, months, days and hours; None as above."""
-    if (text_lengths(texts) + mask_of(texts.is_null()) == 0).any():
-        return None
+    """Intervals as PostgreSQL writes them, and those of numbers with units; None as above."""
     parts = _parts(texts, _INTERVAL)
     if parts is None:
+        parts = _parts(texts, _INTERVAL_WORDS)
+    # Without a number it is none.
+    if parts is None or not all_match(texts, "[0-9]"):
         return None
+    months, days = parts["y"] * 12 + parts["m"], parts["d"]
     sign = np.where(parts["q"] < 0, -1, 1)
-    seconds = (parts["h"] * 60 + parts["n"]) * 60 + parts["s"]
-    micros = sign * (seconds * MICROS_PER_SECOND + parts["f"])
-    micros = micros + parts["o"] * (3600 * MICROS_PER_SECOND)
-    months = (parts["y"] * 12 + parts["m"]).astype(np.int32)
+    micros = sign * (parts["s"] * MICROS_PER_SECOND + parts["f"])
+    micros = micros + parts["o"] * _HOUR
+    if "h" in parts:
+        micros = micros + sign * (parts["h"] * _HOUR + parts["n"] * _MINUTE)
+    else:
+        back = np.where(parts["a"] > 0, -1, 1)
+        months, days = months * back, (days + parts["w"] * 7) * back
+        micros = (micros + parts["n"] * _MINUTE) * back
     columns = [
-        column_of(months, pa.int32()),
-        column_of(parts["d"].astype(np.int32), pa.int32()),
+        column_of(months.astype(np.int32), pa.int32()),
+        column_of(days.astype(np.int32), pa.int32()),
         column_of(micros, pa.int64()),
     ]
-    return structs_of(columns, arrow_type(SqlType("interval")), mask_of(texts.is_null()))
+    return structs_of(columns, shown_arrow_type(SqlType("interval")), mask_of(texts.is_null()))
 
 
 def arrays(texts: Column, parse: Callable[[Column], Column]) -> Column | None:
@@ -129,11 +151,20 @@ def _parts(texts: Column, form: str) -> _Parts | None:
     parts: _Parts = {}
     for name, column in found.items():
         words = fill_nulls(column, "")
+        is_empty = text_lengths(words) == 0
+        if is_empty.all():
+            parts[name] = np.zeros(len(words), np.int64)
+            continue
         if name == "q":
             words = replace_regex(replace_regex(words, r"^-$", "-1"), r"^\+$", "1")
+        elif name == "a":
+            words = replace_regex(words, "^ago$", "1")
         elif name == "f":
             words = pad_right_with(words, _FRACTION_DIGITS, "0")
-        words = replace_regex(replace_regex(words, "^$", "0"), r"^\+", "")
+        if is_empty.any():
+            words = choose_by_mask(is_empty, "0", words)
+        if contains_substring(words, "+").any():
+            words = replace_regex(words, r"^\+", "")
         parts[name] = numbers(words.cast(pa.int64()))
     absent = texts.is_null()
     if texts.null_count:

@@ -64,6 +64,14 @@ def with_nulls_of(texts: Column, column: Column) -> Column:
     return result
 
 
+def null_where(column: Column, mask: Mask) -> Column:
+    """NULL where the mask is true."""
+    if not mask.any():
+        return column
+    result: Column = _pc.if_else(_pa.array(mask), pa.scalar(None, column.type), column)
+    return result
+
+
 def replace_masked(texts: Column, mask: Mask, patches: Column) -> Column:
     """The texts with the masked ones replaced by the patches, in order."""
     result: Column = _pc.replace_with_mask(texts, _pa.array(mask), patches)
@@ -80,6 +88,30 @@ def take_rows(column: Column, places: Ints) -> Column:
     """The rows at these places, in this order."""
     result: Column = column.take(_pa.array(places))
     return result
+
+
+def take_valid(column: Column, places: Ints, valid: Mask) -> Column:
+    """The rows at these places, in this order, for the rows that the mask has; NULL for others."""
+    if valid.all():
+        return take_rows(column, places)
+    spread = np.zeros(len(valid), np.int64)
+    spread[valid] = places
+    result: Column = column.take(_pa.array(spread, mask=~valid))
+    return result
+
+
+def concat_columns(columns: Sequence[Column], type_: pa.DataType) -> Column:
+    """One behind the other; of that type if there are none."""
+    if not columns:
+        return column_of([], type_)
+    column: Column = columns[0] if len(columns) == 1 else _pa.concat_arrays(list(columns))
+    return column
+
+
+def dictionary_of(column: Column) -> tuple[Column, Ints]:
+    """The different values, and for each row the place of its own."""
+    encoded: Any = column.dictionary_encode()
+    return encoded.dictionary, numbers(encoded.indices).astype(np.int64)
 
 
 def trim_right(texts: Column, characters: str) -> Column:
@@ -227,6 +259,12 @@ def decimal_scale(type_: pa.DataType) -> int:
     assert isinstance(type_, pa.Decimal128Type), "numeric is decimal128"
     scale: int = type_.scale
     return scale
+
+
+def round_decimals(column: Column, digits: int) -> Column:
+    """Decimals with so many digits behind the point; a half is rounded away from zero."""
+    rounded: Column = _pc.round(column, digits, round_mode="half_towards_infinity")
+    return rounded
 
 
 def match_regex(texts: Column, pattern: str) -> Column:

@@ -30,10 +30,16 @@ from ingest.copy_text.kernels import (
     to_python_list,
 )
 from ingest.copy_text.lines import unescape_field
+from ingest.copy_text.spans import without_escapes
 from sql.statements.copy_options import CopyOptions
 
 _LF, _CRLF = b"\n", b"\r\n"
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+
+_MEANINGS: Final[Bytes] = np.arange(256, dtype=np.uint8)
+"""Of the characters behind a backslash; 0 for those that are read with others behind them."""
+_MEANINGS[list(b"01234567x")] = 0
+_MEANINGS[list(b"bfnrtv")] = list(b"\b\f\n\r\t\v")
 
 
 class BlockCutter:
@@ -138,6 +144,9 @@ class BlockCutter:
         escaped = contains_substring(texts, "\\")
         if not escaped.any():
             return texts
+        without = without_escapes(texts, _MEANINGS)
+        if without is not None:
+            return without
         patches = [
             unescape_field(text.encode()) for text in to_python_list(filter_rows(texts, escaped))
         ]

@@ -39,6 +39,6 @@ INVARIANTS
 Modules: `program` has the types; `derive` chooses the form of a program; `node_changes` has the
 rules; `node_keys` says which nodes have keys; `added_groups` has sums, `hidden_state` the hidden
 columns for them; `shown_nodes` tells what the top of a query shows; `affected_rows` restricts plans
-to keys, and finds the keys of subqueries; `normalize` takes WITH queries apart. `rewrite` and the
-binder may not be imported.
+to keys, and finds the keys of subqueries; `normalize` takes WITH queries apart; `narrowed_scans`
+tells which rows of large relations a plan needs. `rewrite` and the binder may not be imported.
 """

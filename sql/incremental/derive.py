@@ -167,6 +167,7 @@ class _Choice:
         result: ChangesByValue | ChangesByKey,
         strategy: Strategy,
         reason: str | None,
+        keys: Sequence[int] = (),
     ) -> MaintenanceProgram:
         relations = dict.fromkeys(scan.relation for scan in scans(self._plan))
         return MaintenanceProgram(
@@ -177,6 +178,7 @@ class _Choice:
             strategy,
             reason,
             tuple(self._notes(self._plan, 0, strategy)),
+            tuple(keys),
         )
 
     def _notes(self, plan: Plan, depth: int, strategy: Strategy) -> Iterator[NodeNote]:
@@ -215,7 +217,9 @@ class _Choice:
         found = self._stored_with(keys, [top.shown[at] for at in shown])
         sources = frozenset([keys.relation])
         result = ChangesByKey(sources, ProgramPlan.of(found), (StepTerm(rows, sources),))
-        return self._made(result, Strategy.KEYS, None)
+        is_unique = isinstance(top.node, GroupBy) and top.node.sets is None
+        places = [*top.shown.values()] if is_unique and len(shown) == len(top.keyed.keys[0]) else []
+        return self._made(result, Strategy.KEYS, None, places)
 
     def _above(self, above: Sequence[RowNode], rows: Plan) -> ProgramPlan:
         """The plan of the view with something else in the place of the node with keys."""
@@ -247,7 +251,8 @@ class _Choice:
         added = self._above(top.above, self._added(top, sums, made))
         computed = self._above(top.above, rows)
         terms = (StepTerm(added, sources), StepTerm(computed, frozenset([rest.relation])))
-        return self._made(ChangesByKey(sources, ProgramPlan.of(found), terms), Strategy.SUMS, None)
+        result = ChangesByKey(sources, ProgramPlan.of(found), terms)
+        return self._made(result, Strategy.SUMS, None, top.keys)
 
     def _added(self, top: _SummedTop, sums: GroupSums, made: KeysStep) -> Plan:
         """The groups that are added to, as the node gives them."""

@@ -127,6 +127,8 @@ class MaintenanceProgram:
     strategy: Strategy
     reason: str | None
     notes: tuple[NodeNote, ...]
+    keys: tuple[int, ...] = ()
+    """Columns of which no two rows of the view have the same values; none: nobody knows."""
 
 
 @dataclass(frozen=True, slots=True)

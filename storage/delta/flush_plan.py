@@ -48,6 +48,7 @@ from storage.row_schema import concat_conforming
 from storage.row_versions import RowIds, row_count_id
 from storage.shard import Committed, ShardState, Version, staged_file
 from storage.types import Source, Timestamp, inline_source
+from storage.view_marks import marked_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,11 +221,16 @@ def _table(
     schema_told = previous is not None and (
         not state.definitions or previous.schema_text == reported_definition(schema)
     )
-    if schema_told and had_vectors >= vectors:
+    behind = marked_at(state.marks, cut)
+    behind_told = previous is not None and (not state.marks or previous.behind_since == behind)
+    if schema_told and behind_told and had_vectors >= vectors:
         return ()
     created_ms = state.created // state.ticks_per_ms
     vectors = vectors or had_vectors
-    return table_actions(state.shard, schema, created_ms, state.retention_us, vectors=vectors)
+    retention_us = state.retention_us
+    return table_actions(
+        state.shard, schema, created_ms, retention_us, vectors=vectors, behind=behind
+    )
 
 
 def _row_count(

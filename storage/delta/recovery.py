@@ -29,13 +29,19 @@ from storage.delta.layout import (
 from storage.delta.log import decode_commit
 from storage.delta.schema import reported_definition
 from storage.delta.snapshot import first_live, next_version
-from storage.delta.table import declared_metadata, has_vectors, metadata_definition
+from storage.delta.table import (
+    declared_metadata,
+    has_vectors,
+    metadata_definition,
+    reported_behind,
+)
 from storage.delta.unnumbered_rows import with_row_ids
 from storage.errors import Corrupt, ForeignWriter, NotFound
 from storage.live_files import FileMap
 from storage.object_store import ObjectReader
 from storage.shard import Fence, ShardState, Version
 from storage.types import ShardId, Timestamp
+from storage.view_marks import recovered_marks
 
 log = logging.getLogger("meridian.recovery")
 
@@ -82,7 +88,9 @@ async def load_shard(store: ObjectReader, empty: ShardState, since: Timestamp) -
         next_id=max([version.next_id or 0 for version in versions], default=0),
         fence=fence,
     )
-    return with_row_ids(state.pruned(since))
+    state = state.pruned(since)
+    state = replace(state, marks=recovered_marks(state.marks, state.versions))
+    return with_row_ids(state)
 
 
 def _last_write(base: Version | None, versions: Sequence[Version]) -> Timestamp:
@@ -176,7 +184,15 @@ async def checkpoint_version(
     next_id = None if state.row_count is None else state.row_count.version
     cut = Timestamp(state.txn.version)
     vectors = has_vectors(state.metadata)
-    return Version(number, cut, files, schema_text=told, next_id=next_id, has_vectors=vectors)
+    return Version(
+        number,
+        cut,
+        files,
+        schema_text=told,
+        next_id=next_id,
+        has_vectors=vectors,
+        behind_since=reported_behind(state.metadata),
+    )
 
 
 async def read_vectors(

@@ -73,7 +73,7 @@ def delta_type(type_: pa.DataType) -> _TypeName:
     return _NAMES[type_]
 
 
-def arrow_type(name: object) -> pa.DataType:
+def _arrow_type(name: object) -> pa.DataType:
     """The Arrow type of a Delta type. Raises Corrupt for types that we never write."""
     if isinstance(name, dict):
         return _nested_type(cast("dict[str, object]", name))
@@ -88,7 +88,7 @@ def arrow_type(name: object) -> pa.DataType:
 def _nested_type(described: dict[str, object]) -> pa.DataType:
     match described:
         case {"type": "array", "elementType": element}:
-            return pa.list_(pa.field("element", arrow_type(element)))
+            return pa.list_(pa.field("element", _arrow_type(element)))
         case {"type": "struct", "fields": fields}:
             return pa.struct([_decode_field(field) for field in cast("list[_Field]", fields)])
         case _:
@@ -204,7 +204,7 @@ def decode_schema(text: str) -> pa.Schema:
 def _decode_field(field: _Field) -> "pa.Field[pa.DataType]":
     return pa.field(
         field["name"],
-        arrow_type(field["type"]),
+        _arrow_type(field["type"]),
         nullable=field["nullable"],
         metadata=field["metadata"] or None,
     )

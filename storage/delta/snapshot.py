@@ -26,7 +26,12 @@ from storage.delta.history import (
     decode_runs,
 )
 from storage.delta.statistics import row_count, tightened
-from storage.delta.table import declared_metadata, has_vectors, metadata_definition
+from storage.delta.table import (
+    declared_metadata,
+    has_vectors,
+    metadata_definition,
+    reported_behind,
+)
 from storage.errors import Corrupt, ForeignWriter
 from storage.live_files import FileMap, LiveFile, Moved
 from storage.row_versions import RowIds, row_count_id
@@ -58,9 +63,11 @@ def next_version(
     cut = Timestamp(info.meridian.cut)
     told = "" if previous is None else previous.schema_text
     vectors = previous is not None and previous.has_vectors
+    behind = None if previous is None else previous.behind_since
     metadata = declared_metadata(actions)
     if metadata is not None:
         told, vectors = metadata_definition(metadata), has_vectors(metadata)
+        behind = reported_behind(metadata)
     next_id = _row_count(shard, actions)
     if next_id is None and previous is not None:
         next_id = previous.next_id
@@ -74,6 +81,7 @@ def next_version(
         schema_text=told,
         next_id=next_id,
         has_vectors=vectors,
+        behind_since=behind,
     )
 
 

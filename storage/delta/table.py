@@ -18,7 +18,8 @@ from storage.delta.schema import (
     is_mapped,
     largest_number,
 )
-from storage.types import ShardId
+from storage.errors import Corrupt
+from storage.types import ShardId, Timestamp
 
 CHECKPOINT_VERSIONS: Final = 100
 """Versions between checkpoints. More: readers replay more. Fewer: more work for each file."""
@@ -43,6 +44,9 @@ VECTORS_PROPERTY: Final = "delta.enableDeletionVectors"
 FEED_FEATURE: Final = "changeDataFeed"
 FEED_PROPERTY: Final = "delta.enableChangeDataFeed"
 
+BEHIND_PROPERTY: Final = "meridian.behindSince"
+"""Of a materialized view that follows its inputs: the timestamp from which on it does not."""
+
 PROPERTIES: Final = {
     "delta.enableInCommitTimestamps": "true",
     "delta.checkpointInterval": str(CHECKPOINT_VERSIONS),
@@ -56,11 +60,13 @@ def table_actions(
     retention_us: int,
     *,
     vectors: bool,
+    behind: Timestamp | None = None,
 ) -> tuple[Protocol, Metadata]:
     """Protocol and metaData; the same for the same shard and schema, so that a retry agrees.
 
     `vectors`: whether a file has had deleted rows. Some readers refuse the feature by its name, so
     a table that only grows does not have it.
+    `behind`: since when a view is behind.
     `retention_us`: how far foreign readers may travel back. It is written for files and log alike,
     because Delta wants the log to live as long as the files; vacuum keeps to what is written.
     """
@@ -90,6 +96,7 @@ def table_actions(
             **({VECTORS_PROPERTY: "true"} if vectors else {}),
             **({FEED_PROPERTY: "true"} if feed else {}),
             **PROPERTIES,
+            **({} if behind is None else {BEHIND_PROPERTY: str(behind)}),
             **mapping,
             FILE_RETENTION: retention,
             LOG_RETENTION: retention,
@@ -108,6 +115,16 @@ def promised_ms(configuration: Mapping[str, str], retention: str) -> int:
 def has_vectors(metadata: Metadata | None) -> bool:
     """Whether a table may have deletion vectors."""
     return metadata is not None and metadata.configuration.get(VECTORS_PROPERTY) == "true"
+
+
+def reported_behind(metadata: Metadata | None) -> Timestamp | None:
+    """Since when a view is behind. Raises Corrupt."""
+    told = None if metadata is None else metadata.configuration.get(BEHIND_PROPERTY)
+    if told is None:
+        return None
+    if not told.isdigit():
+        raise Corrupt(f"the property {BEHIND_PROPERTY} is {told!r}")
+    return Timestamp(int(told))
 
 
 def declared_metadata(actions: Sequence[Action]) -> Metadata | None:

@@ -1,7 +1,7 @@
 """The contract of `ingest/reader.py`: the same for every reader, the simulation's twin among them.
 
 Each reader brings an upstream in which something is there to be read. Readers of upstreams that
-commit while they are read, and that keep a slot, have `tests/ingest/test_conformance.py`, too.
+commit while they are read, and that keep a slot, have `test_slot_reader.py`, too.
 """
 
 import asyncio

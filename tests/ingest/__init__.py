@@ -1,1 +1,1 @@
-"""Readers of upstreams: one suite of conformance for all, and what each of them promises alone."""
+"""Readers of upstreams: what each of them promises alone, and sources that are fed by them."""

@@ -1,6 +1,6 @@
 """What the suite of conformance needs of an upstream, for each kind of reader.
 
-A new kind of reader joins by a class here and a line in `test_conformance.py`.
+A new kind of reader joins by a class here and a line in `tests/conformance/test_slot_reader.py`.
 """
 
 from __future__ import annotations
@@ -172,3 +172,19 @@ class Follower:
     def changes(self) -> list[UpstreamChange]:
         """All that were read, in order."""
         return [one for batch in self.batches for one in batch.changes.get(REFERENCE, ())]
+
+
+def fill(subject: Subject, transactions: int = 6) -> None:
+    """Each transaction marks its rows with its number, and has a number of rows of its own."""
+    for number in range(transactions):
+        rows = range(100 * number, 100 * number + number % 3 + 1)
+        subject.commit([(id_, f"{number}") for id_ in rows])
+
+
+def assert_whole(follower: Follower) -> None:
+    """No transaction of `fill` is in two batches."""
+    seen: set[str] = set()
+    for batch in follower.batches:
+        marks = {change.new[1] for rows in batch.changes.values() for change in rows}
+        assert not marks & seen, "an upstream transaction was split over two batches"
+        seen |= marks

@@ -3,7 +3,7 @@
 The invariants are those of the package.
 """
 
-from collections.abc import Collection, Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol, TypeAlias
 
@@ -57,8 +57,33 @@ class RowFinder(Protocol):
         ...
 
 
+class FreeRows(Protocol):
+    """The rows that a statement with SKIP LOCKED chooses from, and how it locks them."""
+
+    @property
+    def mode(self) -> LockMode:
+        """Of the locks."""
+        ...
+
+    def candidates(self, view: ShardView) -> Iterator[tuple[RowIdentity, RowValues]]:
+        """Rows of the view in the order of the query, and what it shows of them. Raises
+        CannotEvaluate.
+        """
+        ...
+
+    def row(self, view: ShardView, identity: RowIdentity) -> RowValues:
+        """All columns of one of them. Raises CannotEvaluate."""
+        ...
+
+
 class CurrentRows(Protocol):
     """What an evaluator sees of its table."""
+
+    def first_free(self, wanted: FreeRows, limit: int) -> Sequence[tuple["CurrentRow", RowValues]]:
+        """The first rows that nobody else holds or is about to change, and what the query shows of
+        them; fewer only if there are no others (E7). Raises CannotEvaluate.
+        """
+        ...
 
     def find(self, key: Key, values: tuple[Hashable, ...]) -> CurrentRow | None:
         """The row that has a unique key now; NULL is in no key. Raises CannotEvaluate."""

@@ -24,7 +24,8 @@ INVARIANTS
       view's delta in the same stash transaction, or ends the interval there.
   V3  no harm: a view never makes a write fail. It delays only commits that write its inputs: by the
       unit before them and their own, each of which waits `view_budget_us` for its deltas at most.
-      Catch-up takes no lock on an input (C2 of `coordinator/server/view_catch_up.py`).
+      Catch-up takes no lock on an input (C2 of `coordinator/server/view_catch_up.py`), and CREATE
+      and REFRESH no lease (A2 of `coordinator/session/statement_runner.py`).
   V4  no lie: stored rows answer a query only at timestamps where the view is exact, and to
       transactions that have changed nothing. Otherwise its definition answers, at the same
       timestamp (`sql/binder/stored/view_reads.py`).
@@ -51,6 +52,9 @@ INVARIANTS
       counts as busy until then. Programs are no records: after a start views are exact, and are
       maintained as soon as catch-up has derived their programs.
 
+  V13 the Delta log of a view says since when it is behind (`behind_marks.py`): in the versions at
+      whose cut it is behind, and in no others.
+
 | crash | next start |
 | --- | --- |
 | while a lane maintains | nothing was durable: rows, views and interval are as before |
@@ -64,8 +68,8 @@ Many rows leave a view behind at once: staged files, or more than `view_delta_ro
 an error of the query, and a program that is missing.
 
 `exactness` says which views a change leaves behind, and `left_views` of which time the rows of such
-a view are. `attaching` says whether a unit may attach one. `deltas` has what lanes and maintenance
-exchange, `lane_steps` the steps between.
+a view are. `behind_marks` tells foreign readers. `attaching` says whether a unit may attach one.
+`deltas` has what lanes and maintenance exchange, `lane_steps` the steps between.
 
 Not here: programs (`sql/incremental/`), running them (`coordinator/execution/views/maintain.py`),
 computing rows anew (`coordinator/server/view_catch_up.py`).

@@ -170,6 +170,13 @@ class Lanes:
         """Whether somebody is free to maintain views (N3)."""
         return len(self.late) < BUSY_MAX
 
+    def is_maintaining(self, tables: Collection[int]) -> bool:
+        """Whether views over one of these tables are being maintained, and no unit is ready: who
+        writes to it waits until something else happens.
+        """
+        busy = (unit.lane.tables for unit in self.waiting.values())
+        return not self.ready and any(not lane.isdisjoint(tables) for lane in busy)
+
     def begin(self, unit: LaneUnit, deadline: Timestamp) -> int:
         """Its views are about to be maintained; the attempt."""
         self.attempts += 1

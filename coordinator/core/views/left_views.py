@@ -36,9 +36,9 @@ def left_view(core: CoreState, oid: int, computed: ComputedRows | None = None) -
     for rows in (computed, _left_rows(core, oid)):
         if rows is None or state.last_write > rows.written_at:
             continue
-        at = Timestamp(rows.exact.computed_at)
-        if has_same_meaning(oid, rows.exact, core.catalog.made_after(at)):
-            return LeftView(at)
+        # Who wrote them has depended on the definitions until its commit, and may have been CREATE.
+        if has_same_meaning(oid, rows.exact, core.catalog.made_after(rows.written_at)):
+            return LeftView(Timestamp(rows.exact.computed_at))
     return None
 
 

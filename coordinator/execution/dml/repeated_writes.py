@@ -32,11 +32,11 @@ from compute.access.point_reads import (
     unique_point,
 )
 from compute.access.row_predicates import RowPredicate
-from compute.access.rows_in_memory import KEY_TYPES
 from compute.identity_cache import IdentityCache
 from compute.reference.arrow import BatchMaker
 from compute.reference.executor import PreparedPlan
 from compute.reference.expressions import Row
+from compute.reference.joins import KEY_TYPES
 from coordinator.core.short_writes.by_key import row_bytes
 from coordinator.driver.coordination import RequestRefused
 from coordinator.execution.context import Done, Execution, StatementRuns, stream_table

@@ -21,8 +21,9 @@ import pyarrow as pa
 
 from compute.access.key_index import KeyIndex
 from compute.access.key_predicates import KeyPredicate
-from compute.access.point_reads import ScannedCells, point_value
+from compute.access.point_reads import point_value
 from compute.access.rows_in_memory import NotInMemoryError, RowsInMemory
+from compute.access.scanned_rows import ScannedCells
 from compute.reference.expressions import Row
 from coordinator.core.locking.modes import LockMode
 from coordinator.core.predicates import ReadPredicate
@@ -77,6 +78,13 @@ class TargetTable:
         """See RowFinder."""
         try:
             return self._rows.find(view, key, values)
+        except NotInMemoryError as error:
+            raise CannotEvaluate from error
+
+    def row(self, view: ShardView, identity: RowIdentity) -> RowValues:
+        """All columns of a row of the view. Raises CannotEvaluate."""
+        try:
+            return self._rows.row(view, identity)
         except NotInMemoryError as error:
             raise CannotEvaluate from error
 

@@ -4,6 +4,7 @@ from collections.abc import Collection
 
 from coordinator.core.messages.catalog_changes import AttachView
 from coordinator.core.transactions import VALIDATING
+from coordinator.core.views.deltas import ComputedRows
 from coordinator.execution.context import Execution, Services
 from sql.catalog.catalog import SYSTEM_TIMELINE, Catalog, Table
 from sql.catalog.objects import ExactView, ViewDefinition, relations_used_by
@@ -19,15 +20,30 @@ def attach_view(execution: Execution, table: Table, ts: Timestamp, query: Plan) 
     """
     transaction = execution.transaction
     assert table.query is not None, "V6: it is a materialized view"
-    if not table.query.on_commit or transaction.isolation not in VALIDATING:
+    if not table.query.on_commit:
         return False
     view = exact_view(execution.catalog(), table, ts)
+    if transaction.isolation not in VALIDATING:
+        execution.computed = table.oid, view
+        return False
     transaction.changed_catalog = transaction.wrote = True
     if _reads_tables(execution.catalog(), view.inputs, query):
         put_program(execution.services, table, view, query)
     change = AttachView(table.oid, view)
     execution.services.coordination.change_catalog(transaction.id, [change])
     return True
+
+
+def note_computed(execution: Execution) -> None:
+    """A single statement has committed rows of a view without an attach: catch-up goes on from
+    there, by what has changed since.
+    """
+    committed = execution.transaction.commit_ts
+    if execution.computed is None or committed is None:
+        return
+    oid, view = execution.computed
+    rows = ComputedRows(view, max(Timestamp(view.computed_at), committed))
+    execution.services.catch_up.upkeep_of(oid).computed = rows
 
 
 def exact_view(catalog: Catalog, table: Table, ts: Timestamp) -> ExactView:

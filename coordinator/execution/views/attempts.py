@@ -2,11 +2,16 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
+from coordinator.core.messages.catalog_changes import LeftBecause
 from coordinator.core.views.deltas import ComputedRows
 from sql.incremental.derive import maintenance_program
 from sql.incremental.program import MaintenanceProgram, NotIncremental
 from sql.plan.nodes import Plan
+
+if TYPE_CHECKING:
+    from compute.access.narrowed_plans import NarrowedPlans
 
 
 @dataclass(slots=True)
@@ -54,6 +59,8 @@ class ViewUpkeep:
     """How long it took last to compute how a commit changes it."""
     because: str | None = None
     """Why it could not be computed, the last time."""
+    error: str | None = None
+    """The same, if the query has failed then."""
 
     def program_for(self, query: Plan) -> MaintenanceProgram | NotIncremental:
         """How the view follows its inputs, derived if the query is another one by now."""
@@ -61,9 +68,9 @@ class ViewUpkeep:
             self.query, self.program, self.is_warm = query, maintenance_program(query), False
         return self.program
 
-    def give_up(self, reason: str) -> None:
-        """A commit leaves the view behind."""
-        self.because = reason
+    def give_up(self, reason: str, *, failed: bool = False) -> None:
+        """A commit leaves the view behind. `failed`: the query has."""
+        self.because, self.error = reason, reason if failed else None
 
 
 @dataclass(slots=True)
@@ -75,6 +82,8 @@ class CatchUpLog:
     views: dict[int, ViewAttempts] = field(default_factory=dict[int, ViewAttempts])
     told: Callable[[], None] = lambda: None
     upkeep: dict[int, ViewUpkeep] = field(default_factory=dict[int, ViewUpkeep])
+    narrowed: "NarrowedPlans | None" = None
+    """What runs programs beside large tables; made when the first one runs."""
     computed_s: float = 0.0
     """How long it took in all to compute how commits change views, also views that are gone."""
 
@@ -85,6 +94,15 @@ class CatchUpLog:
     def of(self, oid: int) -> ViewAttempts:
         """What was tried for a view, which may be nothing."""
         return self.views.get(oid) or ViewAttempts(0.0)
+
+    def last_error(self, oid: int, state: str, left: LeftBecause | None) -> str | None:
+        """Why a view is behind. `left`: what the commit said that has left it so. Until a try has
+        ended, the error of that commit is the last one: it is known in the step that leaves it.
+        """
+        known = self.of(oid).last_error
+        if known is not None or state != "behind" or left is not LeftBecause.GIVEN_UP:
+            return known
+        return self.upkeep_of(oid).error
 
     def __iter__(self) -> Iterator[int]:
         return iter(self.views)

@@ -25,18 +25,19 @@ def view_rows(
         exact, known = catalog.exact_views.get(oid), log.of(oid)
         upkeep, counts = log.upkeep.get(oid, ViewUpkeep()), followed.counts(oid)
         on_commit = table.query is not None and table.query.on_commit
+        state = view_state(catalog, table)
         computed_at = None if exact is None else exact.computed_at
         yield (
             table.schema,
             table.name,
             _ON_COMMIT if on_commit else _MANUAL,
-            view_state(catalog, table),
+            state,
             computed_at,
             computed_at,
             None if exact is None else _names(catalog, exact.inputs),
             known.tried,
             known.attached,
-            known.last_error,
+            log.last_error(oid, state, counts.last),
             upkeep.strategy if on_commit else None,
             upkeep.reason if on_commit else None,
             counts.commits,
@@ -45,7 +46,7 @@ def view_rows(
             _because(counts, upkeep),
             known.by_changes,
             known.delta_rows,
-            followed.left_at(oid),
+            followed.left_at(oid) if state == "behind" else None,
         )
 
 

@@ -15,7 +15,7 @@ INVARIANTS
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 from typing import Final, TypeAlias
 
@@ -62,6 +62,19 @@ def parse_jsonb(text: str) -> str:
     return canonical_jsonb(found)
 
 
+def parse_jsonb_scalars(texts: Sequence[str]) -> list[str]:
+    """The canonical texts of scalars. What it raises is about one of them and does not say which;
+    a text with something else in it is refused as well.
+    """
+    together = f"[{','.join(texts)}]"
+    found = _decoded(together)
+    if not isinstance(found, list) or len(found) != len(texts):
+        raise SqlError("22P02", "invalid input syntax for type json")
+    if _SUSPICIOUS.search(together):
+        check_json_escapes(together)
+    return [json_scalar_text(value) for value in found]
+
+
 def _decoded(text: str) -> JsonTree:
     try:
         found: JsonTree = _DECODER.decode(text)
@@ -71,7 +84,11 @@ def _decoded(text: str) -> JsonTree:
 
 
 def _number(text: str) -> Decimal:
-    value = Decimal(text)
+    try:
+        value = Decimal(text)
+    except InvalidOperation:
+        # Its exponent is beyond what a Decimal counts.
+        return Decimal("Infinity")
     exponent = value.as_tuple().exponent
     assert isinstance(exponent, int), "a JSON number is finite"
     if (value and value.adjusted() >= _WEIGHT_MAX) or exponent < -_SCALE_MAX:
@@ -216,6 +233,8 @@ def _parts(text: str) -> Iterator[tuple[str, str]]:
 _STRING: Final = re.compile(r'"(?:[^"\\\x00-\x1f]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*')
 _NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _WORD: Final = re.compile(r"[A-Za-z0-9_\u0080-\U0010ffff]*")
+_SUSPICIOUS: Final = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
+"""In every text with an escape that `check_json_escapes` refuses."""
 _UNICODE: Final = re.compile(r"\\(?:u([0-9a-fA-F]{4})|.)", re.DOTALL)
 _PUNCTUATION: Final = frozenset("{}[]:,")
 

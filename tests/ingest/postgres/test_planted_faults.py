@@ -13,8 +13,7 @@ from tests.ingest.postgres.random_statements import RandomUpstream, check_reader
 from tests.ingest.postgres.test_bad_records import check_bad_records
 from tests.ingest.postgres.test_idle_positions import check_open_transaction
 from tests.ingest.postgres.test_publication_watch import check_leaving_table
-from tests.ingest.subjects import Follower, PostgresSubject
-from tests.ingest.test_conformance import assert_whole, fill
+from tests.ingest.subjects import Follower, PostgresSubject, assert_whole, fill
 from tests.ingest.upstream_database import UpstreamDatabase, run
 
 

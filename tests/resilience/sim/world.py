@@ -78,6 +78,8 @@ class Tally:
     changed_by_key: int = 0
     not_by_key: int = 0
     changed_inside: int = 0
+    taken_inside: int = 0
+    taken_alone: int = 0
     stale: int = 0
     heard: int = 0
     progressed: int = 0

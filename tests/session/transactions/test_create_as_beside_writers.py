@@ -16,10 +16,18 @@ STATEMENTS = (
 )
 
 
+WRITES = ("insert into t values (1)", "insert into t select 1 from generate_series(1, 2)")
+
+
+@pytest.mark.parametrize("write", WRITES)
 @pytest.mark.parametrize("statement", STATEMENTS)
 @on_a_loop
-async def test_it_ends_beside_writers(statement: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Somebody writes behind each of its scans; from its second try on it has the lease."""
+async def test_it_ends_beside_writers(
+    statement: str, write: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody writes behind each of its scans; from its second try on it has the lease, also until
+    its commit, which writes to a table that only it knows.
+    """
     async with running() as stack, connected(stack, 2) as (one, other):
         await one.execute("create table t (a int)")
         timelines = stack.services.coordination
@@ -29,7 +37,7 @@ async def test_it_ends_beside_writers(statement: str, monkeypatch: pytest.Monkey
         async def scanned(txn: Any, ts: Any, tables: Any, *args: Any, **options: Any) -> Any:
             views = await scan(txn, ts, tables, *args, **options)
             if [table.name for table in tables] == ["t"]:
-                writers.append(stack.group.create_task(other.execute("insert into t values (1)")))
+                writers.append(stack.group.create_task(other.execute(write.encode())))
                 for _ in range(500):
                     await asyncio.sleep(0)
             return views
@@ -39,4 +47,4 @@ async def test_it_ends_beside_writers(statement: str, monkeypatch: pytest.Monkey
         assert len(writers) == 2
         await asyncio.gather(*writers)
         monkeypatch.undo()
-        assert await all_rows(one, "select n from made") == [(1,)]
+        assert await all_rows(one, "select n from made") == [(1 if write is WRITES[0] else 2,)]

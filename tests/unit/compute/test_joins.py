@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compute.reference.expressions import Row
-from compute.reference.joins import JoinSides, equal_places, joined_rows
+from compute.reference.joins import EqualPlaces, JoinSides, equal_places, joined_rows
 from sql.plan.nodes import Join, JoinKind
 from sql.plan.traverse import plan_nodes
 from tests.unit.sql.test_read_conditions import plan_of
@@ -15,14 +15,16 @@ from tests.unit.sql.test_read_conditions import plan_of
 _ROWS = st.lists(st.tuples(st.none() | st.integers(0, 3), st.integers(0, 2)), max_size=12)
 
 
-@given(_ROWS, _ROWS, st.sampled_from(list(JoinKind)), st.sampled_from([1, 2]))
-def test_rows_and_their_order(left: list[Row], right: list[Row], kind: JoinKind, keys: int) -> None:
+@given(_ROWS, _ROWS, st.sampled_from(list(JoinKind)), st.sampled_from([1, 2]), st.booleans())
+def test_rows_and_their_order(
+    left: list[Row], right: list[Row], kind: JoinKind, keys: int, nulls: bool
+) -> None:
     def condition(row: Row) -> bool | None:
-        if row[0] is None or row[2] is None:
+        if not nulls and (row[0] is None or row[2] is None):
             return None
         return row[0] == row[2] and (keys == 1 or row[1] == row[3])
 
-    equal = [(0, 0), (1, 1)][:keys]
+    equal = [EqualPlaces(0, 0, nulls), EqualPlaces(1, 1, False)][:keys]
     nothing: Row = (None, None)
     sides = JoinSides(
         lambda: iter(left), lambda: iter(right), condition, equal, nothing, nothing, None
@@ -40,9 +42,10 @@ def test_rows_and_their_order(left: list[Row], right: list[Row], kind: JoinKind,
         ("a.id = b.id and 1 / b.k > 0 and a.k = b.k", 1),
         ("1 / b.k > 0 and a.id = b.id", 0),
         ("a.id = a.k", 0),
-        ("a.s = b.s", 0),
+        ("a.s = b.s", 1),
         ("a.id = b.id or a.k = b.k", 0),
-        ("a.id is not distinct from b.id", 0),
+        ("a.id is not distinct from b.id", 1),
+        ("a.id is distinct from b.id", 0),
         ("a.id < b.id", 0),
     ],
 )

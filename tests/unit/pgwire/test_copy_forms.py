@@ -9,7 +9,7 @@ import pytest
 from ingest.copy_text.arrow_types import to_values
 from ingest.copy_text.columns import column_parser, parse_field
 from sql.errors import SqlError
-from sql.types.sql_type import SqlType
+from sql.types.sql_type import NUMERIC, SqlType
 from sql.types.styles import DEFAULT_STYLES
 
 _random = random.Random(11)
@@ -52,6 +52,31 @@ def _interval() -> str:
     return blank.join(filter(None, [*words, _random.choice(clock)]))
 
 
+def _words() -> str:
+    number = _random.choice(("0", "1", "-1", "+7", "999999", "1.5", "-0.25", "2.000001", "1e2"))
+    units = ("year", "mons", "weeks", "day", "hours", "mins", "minutes", "sec", "seconds", "ms")
+    chosen = [unit for unit in units if _random.random() < 0.25]
+    words = " ".join(f"{number} {unit}" for unit in chosen)
+    return _random.choice(("{}", "{}", "@ {}", "{} ago", "@ {} ago", "{} ", "{}ago", "@{}")).format(
+        words
+    )
+
+
+_NUMBERS = (
+    "0", "-0", "-0.001", "1", "+1.5", " -2.5 ", "1.005", "-1.005", "0.0049", ".5", "5.", "1e2",
+    "-1.5E-1", "12345678.999", "99999999.995", "-99999999.994", "1" * 40, "0." + "9" * 40, ".",
+    "1e-30", "1e", "-", "+", "+-1", "1 2", "1-2", "1.2.3", "NaN", "1_000", "0x10", "1e30", "1e-400",
+    "0.000000000000000001", "0.0000000000000000001", "123456789012345678901",
+)  # fmt: skip
+
+
+def _number() -> str:
+    if _random.random() < 0.5:
+        return _random.choice(_NUMBERS)
+    digits = str(_random.randrange(10 ** _random.randrange(1, 60)))
+    return f"{digits[: (point := _random.randrange(20))]}.{digits[point:]}"
+
+
 _FIELDS = ("1", "-2", "+3", "abc", "", "NULL", "null", '"a b"', "nullx", " 4", "5 ", "a\\,b", "é")
 
 
@@ -74,6 +99,7 @@ def _array() -> str:
         ("timestamptz", _zoned),
         ("timestamptz", _stamp),
         ("interval", _interval),
+        ("interval", _words),
         ("_int4", _array),
         ("_text", _array),
         ("_interval", lambda: f"{{{_interval()}}}"),
@@ -82,7 +108,17 @@ def _array() -> str:
 def test_a_column_is_read_as_its_values(
     type_name: str, make: Callable[[], str], timezone: str
 ) -> None:
-    type_ = SqlType(type_name)
+    _check(SqlType(type_name), make, timezone)
+
+
+@pytest.mark.parametrize(
+    "type_", [NUMERIC, SqlType("numeric", 655366, 10, 2), SqlType("numeric", 655364, 10, 0)]
+)
+def test_numbers_are_read_as_their_values(type_: SqlType) -> None:
+    _check(type_, _number, "UTC")
+
+
+def _check(type_: SqlType, make: Callable[[], str], timezone: str) -> None:
     parse = column_parser(type_, timezone)
     read = 0
     for _ in range(400):

@@ -13,7 +13,7 @@ from compute import arrow
 from coordinator.pgwire.client_codec import row_values, split_frames
 from coordinator.pgwire.rows import RowEncoder
 from coordinator.pgwire.values import encode_value
-from ingest.copy_text.arrow_types import arrow_type, to_array, to_values
+from ingest.copy_text.arrow_types import shown_arrow_type, to_array, to_values
 from sql.types.sql_type import (
     BOOL,
     BYTEA,
@@ -87,7 +87,7 @@ def test_both_ways_agree_on_mixed_rows(data: st.DataObject, zone: str) -> None:
 def test_values_and_arrays_agree(type_: SqlType, data: st.DataObject) -> None:
     cells = data.draw(st.lists(st.one_of(st.none(), values(type_)), max_size=5))
     column = to_array(cells, type_)
-    assert column.type == arrow_type(type_) == arrow.arrow_type(type_)
+    assert column.type == shown_arrow_type(type_) == arrow.arrow_type(type_)
     assert repr(to_values(column, type_)) == repr(cells)
 
 

@@ -40,6 +40,9 @@ select '"\ud800\ud800"'::jsonb
 select '"\u0000"'::jsonb
 select '"\ud83d\ude00"'::jsonb, '"a\tb\\\"\u001f\u007f"'::jsonb, '{"é":1,"z":2,"aaa":3}'::jsonb
 select '1e200000'::jsonb
+select '1e99999999999999999999999'::jsonb
+select '1e-99999999999999999999999'::jsonb
+select '1e99999999999999999999999'::json::text
 select '[[[[[]]]]]'::jsonb, '{"a":{"b":{"c":[{}]}}}'::jsonb
 select 'true '::json::text, '{"a" : 1}'::json::text, '{"a":1}'::jsonb::text, '[1, 2]'::text::jsonb, '{"x":1,"x":2}'::json::jsonb, '{"x" : 1}'::jsonb::json
 select json '[1]', jsonb '{"a":1}', null::json, null::jsonb

@@ -10,6 +10,7 @@ from typing import Any
 from compute.executor import Executor
 from sql.errors import SqlError
 from storage.types import Source
+from tests.unit.compute.maintenance.narrowed import NarrowedEngine
 from tests.unit.compute.maintenance.random_views import RandomViews
 from tests.unit.compute.maintenance.stage import Row, Stage, bag
 
@@ -101,6 +102,9 @@ async def live_through(
                 return
             continue
         seen["changed"] += bool(made.rows)
+        if isinstance(engine, NarrowedEngine):
+            seen["found by key"] += engine.found
+            engine.found = 0
         try:
             defined = await stage.definition()
         except SqlError:

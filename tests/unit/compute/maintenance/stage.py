@@ -17,6 +17,7 @@ from compute.arrow import batch_schema, table_schema
 from compute.executor import Executor, Run
 from compute.maintenance import InputChange, ViewChange, maintain_view
 from compute.row_images import row_images
+from coordinator.execution.views.maintain import program_tables
 from sql.binder.bind import bind
 from sql.binder.state import BindContext
 from sql.catalog.catalog import Catalog, Column, Table
@@ -29,8 +30,9 @@ from sql.plan.nodes import ColumnId, Plan, PlanColumn, RelationId, output_column
 from sql.plan.renumbering import defined_columns
 from sql.statements.bound import BoundQuery
 from sql.types.sql_type import BOOL, DATE, FLOAT8, INT4, INT8, TEXT, TIMESTAMP, numeric
-from storage.batch import InlineSlice, ShardView
-from storage.types import ShardId, Source
+from storage.batch import DataFile, FileSlice, InlineSlice, ShardView
+from storage.types import ShardId, Source, is_file
+from tests.unit.compute.maintenance.narrowed import NarrowedEngine
 
 Row = tuple[Any, ...]
 
@@ -86,14 +88,23 @@ class Rows:
     parts: list[tuple[Source, pa.Table]] = field(default_factory=list)
     deleted: dict[Source, BitMap64] = field(default_factory=dict)
     commits: int = 0
+    files: dict[tuple[ShardId, Source], pa.Table] | None = None
+    """Every other commit is a file; None: there are none."""
 
     def view(self) -> ShardView:
         slices: list[InlineSlice] = []
+        files: list[FileSlice] = []
         for source, rows in self.parts:
             dead = BitMap64(self.deleted.get(source, BitMap64()))
-            if len(dead) < rows.num_rows:
+            if len(dead) == rows.num_rows:
+                continue
+            if is_file(source):
+                file = DataFile(source, rows.num_rows, 1, "{}")
+                files.append(FileSlice(file, rows.num_rows, dead))
+            else:
                 slices.append(InlineSlice(source, rows, dead))
-        return ShardView(self.name, self.schema, f"{self.name} {self.commits}", (), tuple(slices))
+        said = f"{self.name} {self.commits}"
+        return ShardView(self.name, self.schema, said, tuple(files), tuple(slices))
 
     def nothing(self) -> ShardView:
         return ShardView(self.name, self.schema, f"{self.name} nothing", (), ())
@@ -106,12 +117,15 @@ class Rows:
             assert not known & rows, "a row goes once"
             self.deleted[source] = known | rows
         source = Source(f"@{self.commits}")
+        arrived = [InlineSlice(source, came, BitMap64())] if came.num_rows else []
+        if self.files is not None and self.commits % 2:
+            source = Source(f"part-{self.commits}")
+            self.files[self.name, source] = came
         if came.num_rows:
             self.parts.append((source, came))
-        arrived = [InlineSlice(source, came, BitMap64())] if came.num_rows else []
         left = [
-            InlineSlice(one, rows, BitMap64(range(rows.num_rows)) - gone[one])
-            for one, rows in self.parts
+            InlineSlice(Source(f"@{at}"), rows, BitMap64(range(rows.num_rows)) - gone[one])
+            for at, (one, rows) in enumerate(self.parts)
             if one in gone
         ]
         sides = [
@@ -168,6 +182,13 @@ class Stage:
         }
         schema = _stored_schema(output_columns(self.plan))
         self.stored = Rows(ShardId("view"), schema)
+        if isinstance(engine, NarrowedEngine):
+            columns = zip(schema.names, output_columns(self.plan), strict=True)
+            made = tuple([Column(name, column.type) for name, column in columns])
+            view = _table(99, "view", made)
+            engine.use(program_tables(found, view, [TABLES[name] for name in tables]))
+            for rows in (*self.tables.values(), self.stored):
+                rows.files = engine.files
         self.behind: str | None = "it was never computed"
         self.runs = 0
         self.read: set[RelationId] = set()
@@ -207,6 +228,8 @@ class Stage:
             changes[RelationId(rows.name)] = rows.change(rows.table(come.get(name, ())), gone)
         if self.behind is not None:
             return None
+        if isinstance(self.engine, NarrowedEngine):
+            self.engine.begin()
         try:
             found = await maintain_view(self.program, changes, self.stored.view(), self.run)
         except SqlError as error:

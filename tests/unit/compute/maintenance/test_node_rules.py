@@ -16,6 +16,7 @@ from compute.reference.executor import ReferenceExecutor
 from sql.incremental.derive import maintenance_program
 from sql.incremental.program import NotIncremental, Strategy
 from storage.types import Source
+from tests.unit.compute.maintenance.narrowed import NarrowedEngine, nothing_is_small
 from tests.unit.compute.maintenance.stage import Row, Stage, plan_of, row_of
 
 CHANGES, KEYS, SUMS, FULL = Strategy.CHANGES, Strategy.KEYS, Strategy.SUMS, Strategy.FULL
@@ -140,10 +141,14 @@ class Story:
 
 
 @pytest.mark.parametrize("text", VIEWS)
-@pytest.mark.parametrize("kind", ["reference", "local"])
-def test_a_view_follows_every_kind_of_change(text: str, kind: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["reference", "local", "narrowed"])
+def test_a_view_follows_every_kind_of_change(
+    text: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nothing_is_small(monkeypatch)
+
     async def story() -> None:
-        engine: Executor = ReferenceExecutor()
+        engine: Executor = NarrowedEngine() if kind == "narrowed" else ReferenceExecutor()
         if kind == "local":
             engine = LocalExecutor(LocalSettings(tmp_path, tmp_path / "spill"))
         try:

@@ -6,22 +6,29 @@
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from compute.duckdb.database import LocalSettings
 from compute.duckdb.executor import LocalExecutor
 from compute.reference.executor import ReferenceExecutor
 from sql.incremental.program import Strategy
+from tests.unit.compute.maintenance.narrowed import NarrowedEngine, nothing_is_small
 from tests.unit.compute.maintenance.random_changes import Outcome, live_through
 
 SEEDS = 300
 
 
-def test_stored_rows_are_those_of_the_definition_after_every_commit(tmp_path: Path) -> None:
+def test_stored_rows_are_those_of_the_definition_after_every_commit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nothing_is_small(monkeypatch)
+
     async def every() -> Outcome:
-        seen, reference = Outcome(), ReferenceExecutor()
+        seen, reference, narrowed = Outcome(), ReferenceExecutor(), NarrowedEngine()
         local = LocalExecutor(LocalSettings(tmp_path, tmp_path / "spill"))
         try:
             for seed in range(SEEDS):
-                await live_through(seed, (lambda: local, lambda: reference), seen)
+                await live_through(seed, (lambda: local, lambda: reference, lambda: narrowed), seen)
         finally:
             await local.close()
         return seen
@@ -31,3 +38,4 @@ def test_stored_rows_are_those_of_the_definition_after_every_commit(tmp_path: Pa
     assert seen[Strategy.CHANGES] > SEEDS // 3
     assert seen[Strategy.KEYS] > SEEDS // 5
     assert seen["changed"] > SEEDS
+    assert seen["found by key"] > SEEDS // 3

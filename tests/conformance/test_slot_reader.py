@@ -1,8 +1,7 @@
 """The contract of `ingest/reader.py` for readers with a slot, of upstreams that go on to commit.
 
-`tests/conformance/test_source_reader.py` has the part that holds for readers without one as well.
-
-A reader that breaks one of the promises is planted in `postgres/test_planted_faults.py`.
+`test_source_reader.py` has the part that holds for readers without one as well. A reader that
+breaks one of the promises is planted in `tests/ingest/postgres/test_planted_faults.py`.
 """
 
 from __future__ import annotations
@@ -12,7 +11,14 @@ import asyncio
 import pytest
 
 from ingest.reader import ReaderFailure, ReadLimits, SourceProgress
-from tests.ingest.subjects import Follower, PostgresSubject, ScriptedSubject, Subject
+from tests.ingest.subjects import (
+    Follower,
+    PostgresSubject,
+    ScriptedSubject,
+    Subject,
+    assert_whole,
+    fill,
+)
 from tests.ingest.upstream_database import run
 
 ONE = ReadLimits(size=1, wait_ms=20)
@@ -24,22 +30,6 @@ def subject(request: pytest.FixtureRequest) -> Subject:
         return ScriptedSubject()
     database = request.getfixturevalue("database")
     return PostgresSubject(database, parted=request.param == "parts")
-
-
-def fill(subject: Subject, transactions: int = 6) -> None:
-    """Each transaction marks its rows with its number, and has a number of rows of its own."""
-    for number in range(transactions):
-        rows = range(100 * number, 100 * number + number % 3 + 1)
-        subject.commit([(id_, f"{number}") for id_ in rows])
-
-
-def assert_whole(follower: Follower) -> None:
-    """No transaction of `fill` is in two batches."""
-    seen: set[str] = set()
-    for batch in follower.batches:
-        marks = {change.new[1] for rows in batch.changes.values() for change in rows}
-        assert not marks & seen, "an upstream transaction was split over two batches"
-        seen |= marks
 
 
 def test_a_snapshot_and_the_stream_behind_it_are_the_table(subject: Subject) -> None:
