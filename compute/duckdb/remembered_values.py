@@ -7,7 +7,7 @@ INVARIANTS
       every function of the evaluator that is not volatile; what a session has set is an argument.
   R2  arguments that are equal are the same. Those of a column have one type, and one scale. Floats
       are left out: 0 and -0 are equal.
-  R3  memory is bounded: at ENTRIES_MAX all are forgotten, and large values are not remembered.
+  R3  memory is bounded: at REMEMBERED_MAX all are forgotten, and large values are not remembered.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from sql.types.sql_type import Value
 
 Evaluate = Callable[[tuple[Value, ...]], Value]
 
-ENTRIES_MAX: Final = 1 << 17
+REMEMBERED_MAX: Final = 1 << 17
 """Larger: more memory, some 300 bytes each. Smaller: a column with more values gains nothing."""
 _LENGTH_MAX: Final = 100
 """Characters, bytes or elements of a value, or of an argument, that is remembered."""
@@ -43,7 +43,7 @@ def remembering(call: Call, evaluate: Evaluate) -> Evaluate:
             return found  # type: ignore[return-value]  # only values are known
         value = evaluate(row)
         if not (_is_large(value) or any(map(_is_large, row))):
-            if len(known) >= ENTRIES_MAX:
+            if len(known) >= REMEMBERED_MAX:
                 known.clear()
             known[row] = value
         return value

@@ -44,7 +44,7 @@ def test_zeros_of_floats_are_two() -> None:
 
 
 def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remembered_values, "ENTRIES_MAX", 2)
+    monkeypatch.setattr(remembered_values, "REMEMBERED_MAX", 2)
     evaluate, counting = _called("to_char", NUMERIC)
     for number in (1, 2, 2, 3, 3, 1):
         evaluate((Decimal(number), "9"))
