@@ -8,6 +8,7 @@ COPY coordinator coordinator
 COPY sql sql
 COPY storage storage
 COPY compute compute
+COPY ingest ingest
 RUN python -m venv /opt/meridian && /opt/meridian/bin/pip install --no-cache-dir .
 
 FROM python:3.11-slim

@@ -11,8 +11,7 @@ INVARIANTS
   M1  a condition that cannot be evaluated (function not implemented here, unknown column, error)
       counts as true: `matches` errs on the side of a match.
   M2  points and bounds are implied by the conditions: a row that is not among them does not match.
-  M3  at most ROWS_MAX rows are evaluated at once; if more lie within the bounds, a match is
-      assumed.
+  M3  at most ROWS_MAX rows are evaluated at once; of more within the bounds one counts as a match.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -337,9 +336,13 @@ def _bare(expr: Expr) -> ColumnRef | Const | Param | None:
 
 def column_equality(expr: Expr) -> tuple[int, Const | Param] | None:
     """A column (by ordinal) and the only value for which the expression is true."""
-    if not isinstance(expr, Call) or not is_equality(expr):
-        return None
-    for left, right in (expr.args, expr.args[::-1]):
+    match expr:
+        case InList(arg=one, items=(other,), negated=False) | Call(args=(one, other)):
+            if isinstance(expr, Call) and not is_equality(expr):
+                return None
+        case _:
+            return None
+    for left, right in ((one, other), (other, one)):
         a, b = _bare(left), _bare(right)
         if isinstance(a, ColumnRef) and isinstance(b, Const | Param):
             family = _EQUAL_TYPES.get(a.type.name)

@@ -44,6 +44,10 @@ class HeldRows:
             for index, tag in rows.items():
                 yield (source, index), tag
 
+    def tag_at(self, shard: ShardId, identity: RowIdentity) -> RowTag | None:
+        """The tag of a row, which is called so now, if it is locked."""
+        return self._shards.get(shard, {}).get(identity[0], {}).get(identity[1])
+
     def place(self, tag: RowTag) -> tuple[ShardId, RowIdentity] | None:
         """The row of a tag."""
         return self._places.get(tag)

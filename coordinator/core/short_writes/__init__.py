@@ -24,6 +24,8 @@ INVARIANTS
   E5  who cannot be evaluated, for whatever reason, has had no effect: the general way says what is
       wrong.
   E6  rows that others hold are not changed (K2 of `locking`): who meets one waits as any other.
+  E7  SKIP LOCKED passes over rows that others hold, and over rows that members ahead have changed,
+      who hold them until the group has landed. Rows that these have made are seen by nobody yet.
 
 - `by_key`: what an evaluator is and sees. `gathered`: the rows of one gather.
 

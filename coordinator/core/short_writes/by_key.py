@@ -3,14 +3,16 @@
 The invariants are those of the package.
 """
 
-from collections.abc import Collection, Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol, TypeAlias
 
 from coordinator.core.locking.modes import LockMode
 from coordinator.core.predicates import ReadPredicate
 from sql.catalog.catalog import Key, NameDependency, Table
-from storage.batch import RowEncoder, RowIdentity, ShardView
+from storage.batch import RowIdentity, ShardView
+from storage.fast_dataclass import fast_dataclass
+from storage.unencoded_rows import RowEncoder
 
 RowValues: TypeAlias = tuple[object, ...]
 """A row: one value for each column of the table, as in `sql/types/sql_type.py`."""
@@ -35,7 +37,7 @@ class CurrentRow:
     """What others were told last (E2); at first what the shard has."""
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class ChangedRow:
     """Replace a row, delete it (`values` is None), or make a new one (`row` is None). `returned`:
     what RETURNING shows of it; None without.
@@ -57,8 +59,33 @@ class RowFinder(Protocol):
         ...
 
 
+class FreeRows(Protocol):
+    """The rows that a statement with SKIP LOCKED chooses from, and how it locks them."""
+
+    @property
+    def mode(self) -> LockMode:
+        """Of the locks."""
+        ...
+
+    def candidates(self, view: ShardView) -> Iterator[tuple[RowIdentity, RowValues]]:
+        """Rows of the view in the order of the query, and what it shows of them. Raises
+        CannotEvaluate.
+        """
+        ...
+
+    def row(self, view: ShardView, identity: RowIdentity) -> RowValues:
+        """All columns of one of them. Raises CannotEvaluate."""
+        ...
+
+
 class CurrentRows(Protocol):
     """What an evaluator sees of its table."""
+
+    def first_free(self, wanted: FreeRows, limit: int) -> Sequence[tuple["CurrentRow", RowValues]]:
+        """The first rows that nobody else holds or is about to change, and what the query shows of
+        them; fewer only if there are no others (E7). Raises CannotEvaluate.
+        """
+        ...
 
     def find(self, key: Key, values: tuple[Hashable, ...]) -> CurrentRow | None:
         """The row that has a unique key now; NULL is in no key. Raises CannotEvaluate."""
@@ -111,7 +138,7 @@ class WriteByKey(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class WriteAnswer:
     """What a short write is answered: how many rows it changes, and the rows of RETURNING."""
 

@@ -20,6 +20,7 @@ from coordinator.core.short_writes.by_key import (
     ChangedRow,
     CurrentRow,
     CurrentRows,
+    FreeRows,
     KeyPlace,
     RowValues,
     WriteByKey,
@@ -28,10 +29,11 @@ from coordinator.core.short_writes.by_key import (
 )
 from coordinator.core.validation import WritesAhead
 from sql.catalog.catalog import Key, Table
-from storage.batch import RowEncoder, WriteBatch
+from storage.batch import RowIdentity, WriteBatch
 from storage.known_rows import KnownRows
 from storage.shard import ShardState
 from storage.types import ShardId, Source, Timestamp
+from storage.unencoded_rows import RowEncoder
 
 GATHER_WORK_MAX: Final = 250
 """What one gather evaluates, in rows that are looked up and computed: about 20 µs each, so 5 ms.
@@ -46,21 +48,27 @@ NEWEST: Final = Timestamp((1 << 63) - 1)
 class _ShardRows:
     """The rows of one shard that members have looked at (CurrentRows)."""
 
-    def __init__(self, state: ShardState, schema: pa.Schema | None) -> None:
+    def __init__(self, state: ShardState, schema: pa.Schema | None, locks: LockTable) -> None:
         self.state = state
+        self._locks = locks
         self._view = state.view(NEWEST, schema=schema)
         self._by_key: dict[KeyPlace, CurrentRow] = {}
         self._changed: dict[int, CurrentRow] = {}
         """In the order in which they were changed first, by their identity as objects."""
         self._untold: dict[int, CurrentRow] = {}
+        self._gone: set[RowIdentity] = set()
+        """Rows of the shard that members have changed."""
+        self._sessions: set[ConnectionId] = set()
+        """Whose these members are."""
         self._member: WriteByKey | None = None
+        self._session = ConnectionId(0)
         self.encoder: RowEncoder | None = None
         self._is_told = False
         """Whether others were told of a part (E2)."""
 
-    def for_member(self, write: WriteByKey) -> CurrentRows:
+    def for_member(self, write: WriteByKey, session: ConnectionId) -> CurrentRows:
         """The rows, found as this member finds them."""
-        self._member = write
+        self._member, self._session = write, session
         self.encoder = write.encoder
         return self
 
@@ -78,12 +86,46 @@ class _ShardRows:
             self._by_key[place] = row
         return row
 
+    def first_free(self, wanted: FreeRows, limit: int) -> Sequence[tuple[CurrentRow, RowValues]]:
+        """See CurrentRows."""
+        if self._session in self._sessions:
+            raise CannotEvaluate  # its own changes are in nobody's way
+        chosen: list[tuple[CurrentRow, RowValues]] = []
+        held = self._locks.rows
+        for identity, shown in wanted.candidates(self._view):
+            if identity in self._gone:
+                continue
+            tag = held.tag_at(self.state.shard, identity)
+            if tag is not None and self._locks.is_against(self._session, tag, wanted.mode):
+                continue
+            chosen.append((self._row(identity, wanted.row(self._view, identity)), shown))
+            if len(chosen) == limit:
+                break
+        return chosen
+
+    def _row(self, identity: RowIdentity, values: RowValues) -> CurrentRow:
+        """A row of the shard, which members may have looked at, and none has changed."""
+        assert self._member is not None, "E1: a member looks"
+        places = list(keys_of_row(self._member.table, values))
+        known = next((self._by_key[place] for place in places if place in self._by_key), None)
+        if known is None:
+            known = CurrentRow(identity, values, values)
+            for place in places:
+                self._by_key[place] = known
+        if known.base != identity:
+            raise CannotEvaluate  # a member ahead has made a row with one of its keys
+        return known
+
     def apply(self, table: Table, changes: Sequence[ChangedRow]) -> None:
         """A member is admitted. A row that comes back with the key of a deleted one is another."""
+        if changes:
+            self._sessions.add(self._session)
         for change in changes:
             row = change.row
             if row is None:
                 row = CurrentRow(None, None)
+            elif row.base is not None:
+                self._gone.add(row.base)
             row.values = change.values
             if change.row is None and change.values is not None:
                 for place in keys_of_row(table, change.values):
@@ -101,9 +143,9 @@ class _ShardRows:
         self._untold.clear()
         if not came and not went:
             return None
-        if batch is not None and not self._is_told and batch.inserts is not None:
+        if batch is not None and not self._is_told and batch.rows is not None:
             # They are the very rows of the batch, in its order.
-            return CommittedWrites((KnownRows.of(batch.inserts),), self._known(went))
+            return CommittedWrites((KnownRows.of(batch.rows),), self._known(went))
         self._is_told = True
         return CommittedWrites(self._known(came), self._known(went))
 
@@ -122,7 +164,7 @@ class _ShardRows:
         if not came and not deletes:
             return None
         assert self.encoder is not None, "E1: a member has looked"
-        return WriteBatch(self.encoder.table(came) if came else None, deletes=deletes)
+        return WriteBatch(self.encoder.rows(came) if came else None, deletes=deletes)
 
     def changed_deletes(self) -> Mapping[Source, BitMap64]:
         """The rows of the shard that are gone, by identity."""
@@ -167,8 +209,8 @@ class ShortWritesOfGroup:
             if state is None:
                 raise CannotEvaluate
             schema = self.schema_of(write.table) if state.definitions else None
-            known = self._rows[shard] = _ShardRows(state, schema)
-        changes = write.evaluate(known.for_member(write))
+            known = self._rows[shard] = _ShardRows(state, schema, self.locks)
+        changes = write.evaluate(known.for_member(write, session))
         if not may_pass_locks:
             blocked = self._lock_in_the_way(known, session, changes)
             if blocked is not None:

@@ -17,8 +17,7 @@ INVARIANTS
   I2  a step asks for no lock before it has found its rows, and takes them in their order.
 """
 
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Final
 
 from pyroaring import BitMap64
@@ -29,27 +28,33 @@ from coordinator.core.locking.lock_table import LockRequest, LockVerdict
 from coordinator.core.locking.modes import LockMode, LockWait, TableTag
 from coordinator.core.locking.requests import hold_for_group, take_if_free
 from coordinator.core.messages.identities import Isolation
-from coordinator.core.messages.locks import LockRows, RowsToLock
+from coordinator.core.messages.locks import LockRows
 from coordinator.core.messages.replies import ChangedByKey, Views
 from coordinator.core.messages.requests import ChangeInBlock, ReadInBlock, WriteRows
 from coordinator.core.short_writes.by_key import (
     CannotEvaluate,
     ChangedRow,
     CurrentRow,
-    RowFinder,
+    FreeRows,
+    KeyPlace,
     RowValues,
+    WriteByKey,
+    keys_of_row,
     returned_rows,
     row_bytes,
 )
+from coordinator.core.short_writes.free_rows import choose_free_rows, rows_to_lock
 from coordinator.core.sources.loading import is_loaded
 from coordinator.core.state import CoreState
 from coordinator.core.transactions import Transaction
 from sql.catalog.catalog import Key, Table
 from sql.catalog.temporary import is_temporary_schema
-from storage.batch import RowEncoder, ShardView, WriteBatch
+from storage.batch import ShardView, WriteBatch
+from storage.fast_dataclass import fast_dataclass
 from storage.known_rows import KnownRows, OldRows
 from storage.shard import ShardState
 from storage.types import OWN, ShardId, Source, Timestamp
+from storage.unencoded_rows import RowEncoder
 
 
 def answer_in_block(core: CoreState, message: ChangeInBlock | ReadInBlock) -> list[Effect]:
@@ -68,7 +73,7 @@ def _change(core: CoreState, message: ChangeInBlock) -> list[Effect]:
     txn.begin_statement()
     assert txn.snapshot is not None, "X1: who writes by key has a snapshot"
     ts = txn.snapshot.ts
-    rows = _OwnView(lambda: _view(core, txn, write.table, state, ts), write.finder)
+    rows = _OwnView(core, txn, write, lambda: _view(core, txn, write.table, state, ts))
     try:
         found = write.evaluate(rows)
         changes = found if write.locks is None else ()
@@ -76,11 +81,13 @@ def _change(core: CoreState, message: ChangeInBlock) -> list[Effect]:
     except (CannotEvaluate, ValueError, OverflowError, ArithmeticError):
         return [_not_here(message)]
     try:
-        if not _take_locks(core, txn, message, state, found):
+        if not _take_locks(core, txn, message, state, found, rows.chosen):
             return [_not_here(message)]
     except _NotFree as met:
         return [Reply(message.request, ChangedByKey(None, in_the_way=met.rows))]
     txn.looked_up(write.names)
+    if rows.has_skipped:
+        txn.tables[write.table.oid], txn.skips_locked = write.table, True
     for predicate in write.reads():
         txn.read(write.table, predicate)
     if changes:
@@ -114,7 +121,7 @@ def _is_plain(core: CoreState, txn: Transaction, table: Table, state: ShardState
     """Whether the transaction reads and writes as most do: at one timestamp, which it may still
     read at, and definitions that are not its own.
     """
-    if txn.snapshot is None or txn.changes or txn.skips_locked:
+    if txn.snapshot is None or txn.changes:
         return False
     if txn.isolation in (Isolation.READ_COMMITTED, Isolation.BOUNDED_STALENESS):
         return False
@@ -133,19 +140,46 @@ def _view(
 
 
 class _OwnView:
-    """The rows of a transaction's view (CurrentRows), which is made for who looks for one."""
+    """The rows of a transaction's view (CurrentRows), which is made for who looks for one.
+    `chosen`: rows that SKIP LOCKED has chosen, by mode.
+    """
 
-    def __init__(self, make: Callable[[], ShardView], finder: RowFinder) -> None:
+    def __init__(
+        self, core: CoreState, txn: Transaction, write: WriteByKey, make: Callable[[], ShardView]
+    ) -> None:
+        self._core = core
+        self._txn = txn
+        self._write = write
         self._make = make
         self._view: ShardView | None = None
-        self._finder = finder
+        self._by_key: dict[KeyPlace, CurrentRow] = {}
+        self.has_skipped = False
+        self.chosen: dict[LockMode, list[CurrentRow]] = {}
 
     def find(self, key: Key, values: tuple[Hashable, ...]) -> CurrentRow | None:
         """See CurrentRows."""
+        known = self._by_key.get((key.columns, values))
+        if known is not None:
+            return known
+        found = self._write.finder.find(self._shown(), key, values)
+        return None if found is None else CurrentRow(found[0], found[1])
+
+    def first_free(self, wanted: FreeRows, limit: int) -> Sequence[tuple[CurrentRow, RowValues]]:
+        """See CurrentRows."""
+        self.has_skipped = True
+        table = self._write.table
+        found = choose_free_rows(self._core, self._txn, table, self._shown(), wanted, limit)
+        for row, _ in found:
+            assert row.values is not None, "a row of a view has values"
+            for place in keys_of_row(table, row.values):
+                self._by_key[place] = row
+            self.chosen.setdefault(wanted.mode, []).append(row)
+        return found
+
+    def _shown(self) -> ShardView:
         if self._view is None:
             self._view = self._make()
-        found = self._finder.find(self._view, key, values)
-        return None if found is None else CurrentRow(found[0], found[1])
+        return self._view
 
 
 def _batch(encoder: RowEncoder, changes: Sequence[ChangedRow]) -> WriteBatch:
@@ -157,7 +191,7 @@ def _batch(encoder: RowEncoder, changes: Sequence[ChangedRow]) -> WriteBatch:
             assert change.row.base is not None, "a row of a view has an identity"
             source, index = change.row.base
             deletes.setdefault(source, BitMap64()).add(index)
-    return WriteBatch(encoder.table(came) if came else None, deletes=deletes)
+    return WriteBatch(encoder.rows(came) if came else None, deletes=deletes)
 
 
 _PLAIN_TYPES: Final = frozenset({"bool", "int2", "int4", "int8", "text", "varchar"})
@@ -188,10 +222,13 @@ def _old_rows(table: Table, encoder: RowEncoder, changes: Sequence[ChangedRow]) 
 # --- locks --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class _Wanted:
-    rows: list[ChangedRow]
+    """`implicit`: the statement changes them."""
+
+    rows: Sequence[CurrentRow]
     mode: LockMode
+    implicit: bool
 
 
 class _NotFree(Exception):
@@ -208,74 +245,59 @@ def _take_locks(
     message: ChangeInBlock,
     state: ShardState,
     changes: Sequence[ChangedRow],
+    chosen: Mapping[LockMode, Sequence[CurrentRow]],
 ) -> bool:
-    """Take the locks of the table and of the rows that go or change; False: the table's is not
-    free. Raises _NotFree.
+    """Take the locks of the table, of the rows that SKIP LOCKED has chosen, and of those that go or
+    change; False: the table's is not free. Raises _NotFree.
     """
     locks = message.change.locks
     if not core.settings.locks:
         return True
-    tag = TableTag(message.change.table.oid)
-    mode = LockMode.ROW_EXCLUSIVE if locks is None else LockMode.ROW_SHARE
-    if not core.locks.holds(txn.owner, tag) & mode and not _take_table(
-        core, txn, message, tag, mode
-    ):
+    modes = LockMode.ROW_EXCLUSIVE if locks is None else LockMode.ROW_SHARE
+    if not _take_table(core, txn, message, modes | LockMode.ROW_SHARE if chosen else modes):
         return False
+    for mode, rows in chosen.items():
+        asked = rows_to_lock(message.change.table, rows)
+        if not take_if_free(core, LockRows(message.request, txn.id, asked, mode)):
+            return False
     made = {OWN, *(file.name for file in txn.staged_in(state.shard))}
-    others = [
-        change
-        for change in changes
-        if change.row is not None and change.row.base is not None and change.row.base[0] not in made
-    ]
-    if len(others) < sum(change.row is not None for change in changes):
+    there = [change for change in changes if change.row is not None]
+    others = [(c.row, c) for c in there if c.row and c.row.base and c.row.base[0] not in made]
+    if len(others) < len(there):
         return False  # rows of its own may have keys that others hold
     if locks is not None:
-        _take_rows(core, message, _Wanted(others, locks))
+        if not chosen:
+            _take_rows(core, message, _Wanted([row for row, _ in others], locks, implicit=False))
         return True
-    updated = [change for change in others if change.values is not None]
-    deleted = [change for change in others if change.values is None]
-    _take_rows(core, message, _Wanted(updated, LockMode.ROW_NO_KEY_UPDATE))
-    _take_rows(core, message, _Wanted(deleted, LockMode.ROW_UPDATE))
+    updated = [row for row, change in others if change.values is not None]
+    deleted = [row for row, change in others if change.values is None]
+    _take_rows(core, message, _Wanted(updated, LockMode.ROW_NO_KEY_UPDATE, implicit=True))
+    _take_rows(core, message, _Wanted(deleted, LockMode.ROW_UPDATE, implicit=True))
     return True
 
 
-def _take_table(
-    core: CoreState, txn: Transaction, message: ChangeInBlock, tag: TableTag, mode: LockMode
-) -> bool:
+def _take_table(core: CoreState, txn: Transaction, message: ChangeInBlock, modes: LockMode) -> bool:
+    tag = TableTag(message.change.table.oid)
+    missing = modes & ~core.locks.holds(txn.owner, tag)
+    if not missing:
+        return True
     if core.catalog.current is not txn.base:
         return False  # the general way looks whether the table is another one
-    hold_for_group(core, tag, mode)
-    ticket = core.locks.graph.ticket()
-    savepoint = txn.innermost_savepoint
-    asked = LockRequest(message.request, txn.owner, txn.id, tag, mode, savepoint, ticket)
-    return core.locks.acquire(asked, LockWait.NO).verdict is LockVerdict.GRANTED
+    for mode in missing:
+        hold_for_group(core, tag, mode)
+        ticket = core.locks.graph.ticket()
+        savepoint = txn.innermost_savepoint
+        asked = LockRequest(message.request, txn.owner, txn.id, tag, mode, savepoint, ticket)
+        if core.locks.acquire(asked, LockWait.NO).verdict is not LockVerdict.GRANTED:
+            return False
+    return True
 
 
 def _take_rows(core: CoreState, message: ChangeInBlock, wanted: _Wanted) -> None:
     """Raises _NotFree."""
     if not wanted.rows:
         return
-    table = message.change.table
-    primary = next((key for key in table.keys if key.primary), None)
-    sources: list[Source] = []
-    indexes: list[int] = []
-    keys: list[tuple[Hashable, ...]] = []
-    for change in wanted.rows:
-        row = change.row
-        assert row is not None, "only rows that are there are locked"
-        assert row.base is not None, "only rows that are there are locked"
-        assert row.values is not None, "only rows that are there are locked"
-        sources.append(row.base[0])
-        indexes.append(row.base[1])
-        if primary is not None:
-            keys.append(tuple([_hashable(row.values[at]) for at in primary.columns]))
-    rows = RowsToLock(table, sources, indexes, None if primary is None else keys)
-    implicit = message.change.locks is None
-    asked = LockRows(message.request, message.txn, rows, wanted.mode, implicit=implicit)
+    rows = rows_to_lock(message.change.table, wanted.rows)
+    asked = LockRows(message.request, message.txn, rows, wanted.mode, implicit=wanted.implicit)
     if not take_if_free(core, asked):
         raise _NotFree(asked)
-
-
-def _hashable(value: object) -> Hashable:
-    assert isinstance(value, Hashable), "keys are compared as Python values"
-    return value

@@ -22,6 +22,12 @@ from coordinator.execution.short_writes.row_plans import (
     compile_returning,
     compile_row_plan,
 )
+from coordinator.execution.short_writes.skip_locked import (
+    GivenQueueQuery,
+    QueueQuery,
+    TakingWrite,
+    with_taken_row,
+)
 from coordinator.execution.short_writes.statements import (
     KeyedDelete,
     KeyedInsert,
@@ -84,8 +90,15 @@ def compile_short_write(
     modify = prepared.bound
     if not isinstance(modify, Modify) or not is_plain_statement(prepared):
         return None
-    if modify.locking or modify.extras or modify.view_checks or modify.calls:
+    if modify.extras or modify.view_checks or modify.calls:
         return None
+    queue: QueueQuery | None = None
+    count = len(prepared.parameters) + len(prepared.supplied)
+    if modify.locking:
+        taking = with_taken_row(modify, count, services)
+        if taking is None:
+            return None
+        modify, queue = taking
     table = modify.table
     if not _is_plain_table(table) or services.in_process.refusal(modify.source) is not None:
         return None
@@ -93,7 +106,10 @@ def compile_short_write(
     returning = None if modify.returning is None else compile_returning(modify)
     if runtime is None or (modify.returning is not None and returning is None):
         return None
-    make = _compiled(modify, TargetTable(table, services.key_index), returning, services)
+    target = TargetTable(table, services.key_index)
+    make = _compiled(modify, target, returning, services)
+    if make is not None and queue is not None:
+        make = _Taking(target, queue, make, count)
     return None if make is None else CompiledWrite(make, runtime, returning)
 
 
@@ -225,6 +241,23 @@ class _Change:
             return None
         shows = _shows(self.returning, parameters)
         return self.kind(self.target, names, nbytes, shows, self.of, tuple(parameters))
+
+
+@dataclass(frozen=True, slots=True)
+class _Taking:
+    """The same of the row that a query takes; `count`: of the parameters."""
+
+    target: TargetTable
+    queue: QueueQuery
+    change: _Make
+    count: int
+
+    def __call__(self, parameters: Sequence[Value], names: Names) -> WriteByKey | None:
+        nbytes = row_bytes(tuple(parameters))
+        if nbytes > VALUES_BYTES_MAX or len(parameters) != self.count:
+            return None
+        given = GivenQueueQuery(self.queue, tuple(parameters))
+        return TakingWrite(self.target, names, nbytes, None, given, self.change)
 
 
 def _update(modify: Modify, target: TargetTable, returning: ReturningPlan | None) -> _Make | None:

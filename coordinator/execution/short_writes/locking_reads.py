@@ -1,11 +1,13 @@
-"""Compile SELECT FOR UPDATE and its kin of one row by its key, for blocks.
+"""Compile SELECT FOR UPDATE and its kin for blocks: of one row by its key, of the first free rows.
 
-    locking part ─▶ row by row, without LIMIT and ORDER BY ─▶ RowOfKey ─▶ KeyedLock
+    locking part ─┬▶ row by row, without LIMIT and ORDER BY ─▶ RowOfKey ─▶ KeyedLock
+                  └▶ SKIP LOCKED with a LIMIT ─▶ QueueQuery ─▶ TakenRows
 
 One row at most has the key, so neither an order nor a limit of one or more changes the answer.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 from compute.access.point_reads import unique_point
 from compute.reference.joins import KEY_TYPES
@@ -21,6 +23,11 @@ from coordinator.execution.short_writes.compile import (
 )
 from coordinator.execution.short_writes.given_values import compile_runtime_values
 from coordinator.execution.short_writes.row_plans import ShownRows, compile_row_plan
+from coordinator.execution.short_writes.skip_locked import (
+    GivenQueueQuery,
+    TakenRows,
+    compile_queue_query,
+)
 from coordinator.execution.short_writes.statements import KeyedLock, RowOfKey, TargetTable
 from sql.catalog.catalog import SYSTEM_TIMELINE, Table
 from sql.catalog.meridian_schema import is_server_state
@@ -29,6 +36,8 @@ from sql.plan.traverse import rewrite_inputs
 from sql.statements.bound import BoundQuery, ParameterizedStatement
 from sql.statements.locking import LockingQuery, LockPolicy
 from sql.types.sql_type import Value
+
+_Make: TypeAlias = Callable[[Sequence[Value], Names], WriteByKey | None]
 
 
 def compile_locking_read(
@@ -48,12 +57,36 @@ def compile_locking_read(
         return None
     if any(column.type.name not in SHORT_TYPES for column in query.columns):
         return None
-    of = _row_of_key(part, services)
     runtime = compile_runtime_values(())
-    if of is None or runtime is None:
+    make = _taking(part, shown, services) or _locking(part, shown, services)
+    if make is None or runtime is None:
+        return None
+    waits = part.rows[0].policy is LockPolicy.WAIT
+    return CompiledWrite(make, runtime, ShownRows(query.columns, shown), True, waits)
+
+
+def _taking(part: LockingQuery, shown: Scan, services: Services) -> _Make | None:
+    """The first free rows (`skip_locked.py`)."""
+    queue = compile_queue_query(part, services, shown.ordinals)
+    if queue is None or not _is_plain(queue.target.table):
+        return None
+
+    def take(parameters: Sequence[Value], names: Names) -> WriteByKey | None:
+        given = GivenQueueQuery(queue, tuple(parameters))
+        if row_bytes(given.parameters) > VALUES_BYTES_MAX:
+            return None
+        return TakenRows(queue.target, names, 0, None, given)
+
+    return take
+
+
+def _locking(part: LockingQuery, shown: Scan, services: Services) -> _Make | None:
+    """The row of a key."""
+    of = _row_of_key(part, services)
+    if of is None:
         return None
     target = TargetTable(part.tables[0], services.key_index)
-    mode, waits = LOCK_MODES[part.rows[0].strength], part.rows[0].policy is LockPolicy.WAIT
+    mode = LOCK_MODES[part.rows[0].strength]
 
     def lock(parameters: Sequence[Value], names: Names) -> WriteByKey | None:
         nbytes = row_bytes(tuple(parameters))
@@ -61,7 +94,7 @@ def compile_locking_read(
             return None
         return KeyedLock(target, names, 0, None, of, tuple(parameters), mode, shown.ordinals)
 
-    return CompiledWrite(lock, runtime, ShownRows(query.columns, shown), True, waits)
+    return lock
 
 
 def _row_of_key(part: LockingQuery, services: Services) -> RowOfKey | None:

@@ -6,7 +6,7 @@ cannot, as one whose rows are not in memory.
 """
 
 import random
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import cast
 
@@ -78,11 +78,12 @@ class Finder:
             assert len(places) <= 1, f"{values} has {places}"
             first = self.index.places(view, wanted, may_read=True, is_unique=True)
             assert first == places, f"{values} has {places}, and {first} is found first"
-            return (places[0], self._row(view, places[0])) if places else None
+            return (places[0], self.row(view, places[0])) if places else None
         except NotFound as error:  # a deposed leader; a successor has removed it
             raise CannotEvaluate from error
 
-    def _row(self, view: ShardView, place: RowIdentity) -> Content:
+    def row(self, view: ShardView, place: RowIdentity) -> Content:
+        """All columns of a row of the view."""
         source, number = place
         part = view.inline_slice(source)
         if part is None:
@@ -132,9 +133,13 @@ class KeyChange:
 
     def evaluate(self, rows: CurrentRows) -> Sequence[ChangedRow]:
         """See WriteByKey."""
+        return self.evaluated(rows, self.make)
+
+    def evaluated(self, rows: CurrentRows, make: Make) -> Sequence[ChangedRow]:
+        """What it does, and what is remembered of that."""
         if self.random.random() < UNABLE:
             raise CannotEvaluate
-        made = self.make(rows, self.table.keys[0])
+        made = make(rows, self.table.keys[0])
         number = len(self.shown)
         changes = [replace(one, returned=(number, *(one.values or ()))) for one in made]
         self.shown.append(returned_rows(changes))
@@ -204,3 +209,62 @@ def remove(number: int) -> Make:
 def _counted(row: CurrentRow, value: int) -> ChangedRow:
     number, position, _ = cast("Content", row.values)
     return ChangedRow(row, (number, position + 1, value))
+
+
+@dataclass(frozen=True)
+class FreeJobs:
+    """Implements FreeRows: rows of a table in the order of their keys."""
+
+    finder: Finder
+    wanted: Callable[[RowValues], bool]
+    mode: LockMode = LockMode.ROW_UPDATE
+
+    def candidates(self, view: ShardView) -> Iterator[tuple[RowIdentity, RowValues]]:
+        """See FreeRows."""
+        found = [(place, self.row(view, place)) for place in _places(view)]
+        for place, content in sorted(found, key=lambda pair: cast("int", pair[1][0])):
+            if self.wanted(content):
+                yield place, content
+
+    def row(self, view: ShardView, identity: RowIdentity) -> RowValues:
+        """See FreeRows."""
+        try:
+            return self.finder.row(view, identity)
+        except NotFound as error:  # as in `find`
+            raise CannotEvaluate from error
+
+
+def _places(view: ShardView) -> Iterator[RowIdentity]:
+    for part in view.files:
+        yield from ((part.file.name, n) for n in range(part.row_limit) if n not in part.deleted)
+    for piece in view.inline:
+        yield from ((piece.source, n) for n in range(piece.rows.num_rows) if n not in piece.deleted)
+
+
+@dataclass(frozen=True)
+class JobTaker(KeyChange):
+    """SELECT .. FOR UPDATE SKIP LOCKED LIMIT, or the UPDATE of what it has found, which makes
+    `becomes` of it. `taken`: the keys that the last evaluation has found.
+    """
+
+    wanted: Callable[[RowValues], bool] = lambda _: True
+    limit: int = 1
+    becomes: Callable[[RowValues], RowValues] | None = None
+    taken: list[int] = field(default_factory=list[int])
+
+    def reads(self) -> Sequence[ReadPredicate]:
+        """See WriteByKey."""
+        return [] if self.becomes is None else [KeyRead(frozenset(self.taken))]
+
+    def evaluate(self, rows: CurrentRows) -> Sequence[ChangedRow]:
+        """See WriteByKey."""
+        jobs = FreeJobs(self.finder, self.wanted)
+
+        def take(current: CurrentRows, _key: TableKey) -> Sequence[ChangedRow]:
+            found = current.first_free(jobs, self.limit)
+            self.taken[:] = [cast("int", content[0]) for _, content in found]
+            if self.becomes is None:
+                return [ChangedRow(row, row.values) for row, _ in found]
+            return [ChangedRow(row, self.becomes(content)) for row, content in found]
+
+        return self.evaluated(rows, take)

@@ -3,12 +3,14 @@
     produce   INSERT of a job, and Add it to the produced
     work      the next free jobs, if there are enough, in a block or as a single statement; then
               they are done: their rows are deleted or marked, and Added to the handled
+    swipe     the next free job in one short write, which marks it
     peek      the next free job behind a savepoint, and ROLLBACK TO: it is free again
     wait      the first job, FOR UPDATE without SKIP LOCKED
 
 A row of `j` is a job: its key is its number, its position 0 as long as it is free. In every
 snapshot each job that was produced is free or was handled once, never both and never twice; of
-those who were told that they have handled a job, no two have handled the same one.
+those who were told that they have handled a job, no two have handled the same one. A job that was
+swiped tells so by its value, and is handled by nobody else.
 """
 
 from collections.abc import Sequence
@@ -17,11 +19,14 @@ from functools import partial
 from coordinator.core.messages.identities import Isolation
 from sql.errors import SqlError
 from tests.resilience.history.events import Add, Finding, History, Operation, ReadSet
+from tests.resilience.sim.key_changes import JobTaker
 from tests.resilience.sim.rows import Row
 from tests.resilience.sim.session import Session
+from tests.resilience.sim.short_writes import NOTHING
+from tests.resilience.sim.taken_jobs import take_and_mark, take_shortly
 from tests.resilience.sim.workload import Draw, Plan, Usual, told_of
 
-PRODUCED, HANDLED = "s0_1", "s1_1"
+PRODUCED, HANDLED, SWIPED = "s0_1", "s1_1", "s2_1"
 JOBS = "j"
 FREE, DONE = 0, 1
 NO_DATA = "02000"
@@ -45,6 +50,8 @@ class Queue(Usual):
         super().__init__(draw)
         self._handled: dict[int, int] = {}
         """Which job was meant when this value was added."""
+        self._swiped: dict[int, JobTaker] = {}
+        """By the value, who has tried last."""
         self._deletes = draw.random.random() < 0.5
 
     def first(self) -> Sequence[Plan]:
@@ -57,9 +64,11 @@ class Queue(Usual):
     def plan(self) -> Plan:
         rng = self._draw.random
         level = rng.choice(LEVELS)
-        match rng.randrange(10):
+        match rng.randrange(11):
             case 0:
                 return self.read_all()
+            case 10:
+                return self._swipe()
             case 1 | 2 | 3:
                 return self._produce()
             case 4:
@@ -86,6 +95,10 @@ class Queue(Usual):
         peeks = not alone and rng.random() < 0.2
 
         async def take(session: Session) -> Sequence[Row]:
+            if not waits and not alone and rng.random() < 0.5:
+                rows = take_shortly(session, JOBS, _is_free, count)
+                if rows is not None:
+                    return rows
             return await session.next_free(JOBS, _is_free, count, skip=not waits)
 
         async def finish(session: Session, row: Row, add: Add, mark: int) -> None:
@@ -108,6 +121,19 @@ class Queue(Usual):
 
         return Plan(adds, body, level, alone=alone, refusals=(NO_DATA,), plain=True, sure=not waits)
 
+    def _swipe(self) -> Plan:
+        add = Add(SWIPED, self._draw.values.next())
+
+        async def body(session: Session) -> tuple[Operation, ...]:
+            session.if_nothing = (NOTHING,)
+            taker = take_and_mark(session, JOBS, _is_free, (DONE, add.value))
+            if taker is None:
+                return (NOTHING,)
+            self._swiped[add.value] = taker
+            return (add,)
+
+        return Plan((add,), body, alone=True)
+
     def read_all(self) -> Plan:
         asked = (ReadSet(PRODUCED), ReadSet(HANDLED))
 
@@ -118,6 +144,9 @@ class Queue(Usual):
             done = [row.position for row in handled]
             session.expect(len(done) == len(set(done)), "twice", f"handled: {sorted(done)}")
             for job, rows in zip(produced, jobs, strict=True):
+                if any(row.value in self._swiped and not _is_free(row) for row in rows):
+                    session.expect(job.position not in done, "twice", f"swiped: {rows}")
+                    continue
                 free = [row for row in rows if _is_free(row)]
                 left = 0 if self._deletes and not free else 1
                 session.expect(len(rows) == left, "job", f"{job.position} is {rows}")
@@ -134,13 +163,19 @@ class Queue(Usual):
         workers: dict[int, int] = {}
         for transaction in history.transactions():
             for operation in transaction.operations if transaction.is_ok else ():
-                if isinstance(operation, Add) and operation.key == HANDLED:
-                    job = self._handled[operation.value]
+                if isinstance(operation, Add) and operation.key in (HANDLED, SWIPED):
+                    job = self._job(operation)
                     if job in workers:
                         why = f"job {job} by p{workers[job]} and p{transaction.process}"
                         return [Finding("twice", why, (transaction,))]
                     workers[job] = transaction.process
         return ()
+
+    def _job(self, operation: Add) -> int:
+        if operation.key == HANDLED:
+            return self._handled[operation.value]
+        (job,) = self._swiped[operation.value].taken
+        return job
 
 
 def _is_free(row: Row) -> bool:

@@ -95,7 +95,20 @@ def locks_passed_in_a_block(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(in_block, "_take_locks", lambda *_: True)
 
 
+def jobs_of_members_ahead_taken_again(patch: pytest.MonkeyPatch) -> None:
+    """SKIP LOCKED takes a row that a member ahead has changed (E7)."""
+    apply = RowsOfShard.apply
+
+    def applied(rows: Any, *args: Any) -> None:
+        apply(rows, *args)
+        rows._gone.clear()
+
+    patch.setattr(RowsOfShard, "apply", applied)
+
+
 PLANTS = (
+    Planted(jobs_of_members_ahead_taken_again, "queue", "calm", "twice"),
+    Planted(locks_passed_in_a_block, "queue", "calm"),
     Planted(locks_passed_in_a_block, "short writes", "calm"),
     Planted(members_ahead_missed, "short writes", "calm"),
     Planted(results_kept_over_a_group_that_was_passed, "short writes", "lossy"),

@@ -60,6 +60,8 @@ def test_every_weather_leaves_outcomes_unknown(total: Sum, weather: str) -> None
         "changed_by_key",
         "not_by_key",
         "changed_inside",
+        "taken_inside",
+        "taken_alone",
         "stale",
         "doubted",
     ],

@@ -78,6 +78,8 @@ class Tally:
     changed_by_key: int = 0
     not_by_key: int = 0
     changed_inside: int = 0
+    taken_inside: int = 0
+    taken_alone: int = 0
     stale: int = 0
     heard: int = 0
     progressed: int = 0
@@ -118,7 +120,7 @@ class World:
         self.stash = MemoryStash()
         self.store = MemoryObjectStore()
         self.reader = Reader()
-        self.upstream = ScriptedUpstream(self.random, self.found)
+        self.upstream = ScriptedUpstream(self.random, self.found, fails_within=0.15)
         self.trace: list[str] = []
         self.findings: list[Finding] = []
         self.tally = Tally()

@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -38,6 +39,14 @@ def test_compose_files_follow_the_schema() -> None:
 
 def test_the_dockerfile_has_no_known_mistakes() -> None:
     assert not _run("hadolint", str(DEPLOY.parent / "Dockerfile"))
+
+
+def test_the_image_has_all_packages() -> None:
+    root = DEPLOY.parent
+    project = tomllib.loads((root / "pyproject.toml").read_text())
+    found = project["tool"]["setuptools"]["packages"]["find"]["include"]
+    copied = re.findall(r"^COPY (\w+) \1$", (root / "Dockerfile").read_text(), re.MULTILINE)
+    assert {*copied} == {name.removesuffix("*") for name in found}
 
 
 def metrics_of(expression: str) -> list[str]:

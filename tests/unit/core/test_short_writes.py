@@ -1,6 +1,6 @@
 """Short writes in the queue: places, chains, what others are told, and what leaves the queue."""
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -33,6 +33,7 @@ from sql.types.sql_type import INT8
 from storage.batch import RowIdentity, ShardView, WriteBatch
 from storage.shard import ShardState
 from storage.types import ShardId, Source, Timestamp, Token
+from storage.unencoded_rows import UnencodedRows, schema_message
 
 TABLE = Table(
     7,
@@ -52,11 +53,18 @@ CATALOG = Catalog(tables={("public", "t"): TABLE, ("public", "o"): OTHER})
 class Encoder:
     """Implements RowEncoder; 99 cannot be stored."""
 
+    schema = SCHEMA
+    encoded_schema = schema_message(SCHEMA)
+
     def table(self, rows: Sequence[RowValues]) -> pa.Table:
         if any(99 in row for row in rows):
             raise ValueError("99")
         columns = [pa.array(list(column), pa.int64()) for column in zip(*rows, strict=True)]
         return pa.Table.from_arrays(columns, schema=SCHEMA)
+
+    def rows(self, rows: Sequence[RowValues]) -> UnencodedRows:
+        self.table(rows)
+        return UnencodedRows(rows, 8 * len(rows), self)
 
 
 class Finder:
@@ -100,6 +108,28 @@ def add_one(number: int, by: int = 1, table: Table = TABLE) -> Change:
         return (ChangedRow(row, (number, cast("int", row.values[1]) + by)),)
 
     return Change(make, table)
+
+
+class Free:
+    """Implements FreeRows: all rows of the view, the last one first."""
+
+    mode = LockMode.ROW_UPDATE
+
+    def candidates(self, view: ShardView) -> Iterator[tuple[RowIdentity, RowValues]]:
+        for part in reversed(view.inline):
+            rows = list(zip(*part.rows.to_pydict().values(), strict=True))
+            yield from [((part.source, at), rows[at]) for at in reversed(range(len(rows)))]
+
+    def row(self, view: ShardView, identity: RowIdentity) -> RowValues:
+        return next(row for place, row in self.candidates(view) if place == identity)
+
+
+def take(n: int, limit: int = 1) -> Change:
+    def make(rows: CurrentRows) -> Sequence[ChangedRow]:
+        found = rows.first_free(Free(), limit)
+        return [ChangedRow(row, (shown[0], n), returned=shown) for row, shown in found]
+
+    return Change(make)
 
 
 def insert(number: int, n: int) -> Change:
@@ -191,6 +221,37 @@ def test_rows_come_and_go_within_a_group() -> None:
     gathered = queue.gather()
     assert net(gathered) == ([(1, 7)], {"@5": [0]})
     assert [one.affected for one in gathered.answers.values()] == [1, 1, 1, 1, 1, 0]
+
+
+def test_skip_locked_passes_over_what_members_ahead_have_changed_or_made() -> None:
+    queue = Queue()
+    for change in (insert(3, 1), take(7), add_one(2), take(8, limit=2), take(9)):
+        queue.change(change)
+    gathered = queue.gather()
+    assert net(gathered) == ([(3, 1), (2, 8), (1, 8)], {"@5": [0, 1]})
+    answers = [answer.returned for answer in gathered.answers.values()]
+    assert answers == [(), ((2, 20),), (), ((1, 10),), ()]
+
+
+def test_skip_locked_passes_over_what_others_hold() -> None:
+    queue = Queue()
+    tag = RowTag(TABLE.oid, (2,))
+    queue.locks.rows.add(SHARD, (AT_5, 1), tag)
+    asked = LockRequest(RequestId(90), ConnectionId(90), None, tag, LockMode.ROW_KEY_SHARE, 0, 1)
+    queue.locks.acquire(asked, LockWait.NO)
+    queue.change(take(7))
+    queue.change(take(8), session=90)
+    gathered = queue.gather()
+    answers = [answer.returned for answer in gathered.answers.values()]
+    assert answers == [((1, 10),), ((2, 20),)]
+
+
+def test_rows_that_the_session_itself_has_changed_go_the_general_way() -> None:
+    queue = Queue()
+    queue.change(add_one(2), session=50)
+    queue.change(take(8), session=50)
+    gathered = queue.gather()
+    assert [refused.reason for _, refused in gathered.refused] == [RefusedReason.STALE]
 
 
 def test_what_comes_to_nothing_has_written_all_the_same() -> None:
