@@ -61,8 +61,10 @@ R = TypeVar("R")
 LONG_PLACES_MIN: Final = 4
 """Long statements that compute at once, and short ones. Larger: each has less of the memory."""
 CHECK_PLACES: Final = 4
-THREADS_MAX: Final = 128
-"""Threads of all kinds, among them those of cancelled statements that have not noticed yet."""
+THREADS_MAX: Final = 1_024
+"""Threads of all kinds, among them those of statements that were taken for short ones, and of
+cancelled ones that have not noticed yet. Larger than the number of sessions: when there are no more
+threads, short statements wait for long ones. They are made when they are needed."""
 _INTERRUPTERS: Final = 4
 """Threads that interrupt; a query may take its time to notice."""
 _INTERRUPT_SECONDS: Final = 0.05

@@ -21,6 +21,7 @@ import duckdb
 import pyarrow as pa
 from duckdb.func import FunctionNullHandling, PythonUDFType
 
+from compute.duckdb.remembered_values import remembering
 from compute.interruption import Computation, ComputationStopped
 from compute.reference.aggregates import aggregate_fold
 from compute.reference.arrow import to_array, to_values
@@ -152,7 +153,7 @@ def _function(call: EvaluatorCall) -> tuple[Callable[..., Any], list[str], str]:
 def arrow_udf_of(call: Call) -> Callable[..., _Array]:
     """The call as a function over Arrow columns."""
     columns = {ColumnId(index): index for index in range(len(call.args))}
-    evaluate = compile_expression(call, Frame(columns, (), _no_subplan))
+    evaluate = remembering(call, compile_expression(call, Frame(columns, (), _no_subplan)))
     types = [arg.type for arg in call.args]
 
     def results(arrays: Sequence[_Column]) -> Iterator[Value]:

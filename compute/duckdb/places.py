@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping
 from enum import Enum, auto
 from typing import Final
 
+from compute.compared_rows import compared_pairs
 from compute.executor import Run
 from compute.identity_cache import REMEMBERED_NODES_MAX, IdentityCache
 from compute.read_size import read_size
@@ -34,6 +35,9 @@ SHORT_ROWS_MAX: Final = 250_000
 SHORT_BYTES_MAX: Final = 8 << 20
 """Rows, and bytes of files, that a short statement reads: some 10 ms. Larger: more of those that
 turn out to be long begin at once. Smaller: more statements wait behind long ones."""
+
+SHORT_PAIRS_MAX: Final = 10_000_000
+"""Pairs of rows that a short statement compares: some 20 ms. Larger and smaller: as above."""
 
 
 class PlaceKind(Enum):
@@ -138,6 +142,8 @@ def place_kind(run: Run) -> PlaceKind:
         return PlaceKind.CHECK
     size = read_size(run.plan, run.inputs)
     if size.rows > SHORT_ROWS_MAX or size.nbytes > SHORT_BYTES_MAX or _makes_many(run.plan):
+        return PlaceKind.LONG
+    if size.held and compared_pairs(run.plan, run.inputs) > SHORT_PAIRS_MAX:
         return PlaceKind.LONG
     return PlaceKind.SHORT
 

@@ -42,7 +42,7 @@ def begin_cut_if_due(core: CoreState, now: Timestamp) -> list[Effect]:
     dirty = sorted(core.cutting.dirty_since)
     landing = {shard: core.maintenance.landing(shard, cut) for shard in dirty}
     shards = [s for s in dirty if landing[s] or core.shards[s].dirty_at(cut)]
-    for shard in dirty:
+    for shard in {*dirty}.difference(shards):
         if not core.shards[shard].dirty and not core.maintenance.awaits_cut(shard):
             # Asked for while its flush was under way: that flush was all there was to do.
             core.cutting.clean(shard)
@@ -75,7 +75,7 @@ def cut_flushed(core: CoreState, message: CutFlushed, now: Timestamp) -> list[Ef
         state = core.shards[shard].flushed(version)
         core.shards[shard] = state
         core.locks.rename_rows(state)
-        if state.tail:
+        if state.tail or (state.dirty and not core.timeline.manual):
             # A cut may be ahead of the clock, and an age below zero would be due at once.
             since = min(message.cut, now)
             core.cutting.wrote(shard, state, added=state.tail_bytes, now=since)

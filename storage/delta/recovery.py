@@ -50,7 +50,7 @@ async def load_shard(store: ObjectReader, empty: ShardState, since: Timestamp) -
     """The shard as its log has it, readable from `since` on; without a log, `empty` itself.
 
     Its definitions are what the catalog knows of earlier fields; if the first one is of the table's
-    creation, the log must tell the same (R5).
+    creation, the log must tell the same (R5). Its marks are what it knows of a view.
 
     Batches of the txns shard with ts > the newest cut are then handed to `committed`.
     With a version that somebody else wrote, what came before it, fenced. Raises Corrupt,
@@ -88,9 +88,9 @@ async def load_shard(store: ObjectReader, empty: ShardState, since: Timestamp) -
         next_id=max([version.next_id or 0 for version in versions], default=0),
         fence=fence,
     )
-    state = state.pruned(since)
-    state = replace(state, marks=recovered_marks(state.marks, state.versions))
-    return with_row_ids(state)
+    if state.marks:
+        state = replace(state, marks=recovered_marks(state.marks, state.versions))
+    return with_row_ids(state.pruned(since))
 
 
 def _last_write(base: Version | None, versions: Sequence[Version]) -> Timestamp:

@@ -2,11 +2,18 @@
 
 from collections.abc import Sequence
 
+from sql.emit.duckdb.long_series import STRETCH, series_by_stretches, time_bounds
 from sql.emit.duckdb.types import array, as_duckdb_interval, duckdb_type, error, unsupported
 from sql.emit.select import scope_over, with_extra_columns
-from sql.emit.series import ZERO_STEP_MESSAGE, decimal_series, series_constants, with_listed_series
+from sql.emit.series import (
+    ZERO_STEP_MESSAGE,
+    constant_step,
+    decimal_series,
+    series_constants,
+    with_listed_series,
+)
 from sql.emit.state import Scope, Select
-from sql.plan.nodes import PlanColumn, SetCall, SetScan
+from sql.plan.nodes import Const, PlanColumn, SetCall, SetScan
 from sql.types.sql_type import Interval, array_of
 
 
@@ -15,14 +22,17 @@ def set_scan(plan: SetScan, scope: Scope) -> Select:
     plan = with_listed_series(plan, scope, _adds_up)
     alias = scope.statement.alias()
     names = {column.id: f"{alias}.c{column.id}" for column in plan.columns}
-    series = _plain_series(plan, scope)
-    if series is not None:
-        rows = _series(plan.calls[0], scope)
-        return Select(f"(select {series} as c{plan.columns[0].id} from {rows}) {alias}", names)
-    items = _items(plan, [_list(call, scope) for call in plan.calls])
     if plan.ordinality is not None:
         names[plan.ordinality.id] = f"{alias}.c{plan.ordinality.id}"
-    return Select(f"(select {', '.join(items)}) {alias}", names)
+    series = _plain_series(plan, scope)
+    if series is not None:
+        items = [f"{series} as c{plan.columns[0].id}"]
+        if plan.ordinality is not None:
+            items.append(f"row_number() over () as c{plan.ordinality.id}")
+        rows = _list(plan.calls[0], scope)
+        return Select(f"(select {', '.join(items)} from {rows}) {alias}", names)
+    lists = _items(plan, [_list(call, scope) for call in plan.calls])
+    return Select(f"(select {', '.join(lists)}) {alias}", names)
 
 
 def sets_beside(
@@ -31,6 +41,9 @@ def sets_beside(
     """Each row of `left` beside the rows of its sets. `padded`: beside NULLs if there are none."""
     inside = scope_over(left, scope)
     plan = with_listed_series(plan, inside, _adds_up)
+    bounds = _long_series(plan, inside)
+    if bounds is not None:
+        return series_by_stretches(left, columns, plan, bounds, scope, padded=padded)
     lists = {f"l{number}": _list(call, inside) for number, call in enumerate(plan.calls)}
     below, row = with_extra_columns(left, lists, columns, scope)
     shown = [f"{row}.{name}" for name in lists]
@@ -64,11 +77,32 @@ def _padded(items: str) -> str:
 def _plain_series(plan: SetScan, scope: Scope) -> str | None:
     """The value of a row of DuckDB's own table function, for one series of constants."""
     call = plan.calls[0]
-    if len(plan.calls) > 1 or plan.ordinality is not None or call.function.duckdb != "@series":
+    if len(plan.calls) > 1 or call.function.duckdb not in ("@series", "@times"):
         return None
     if any(scope.statement.known(arg) is None for arg in call.args):
         return None
     return f"cast(generate_series as {duckdb_type(call.type)})"
+
+
+def _long_series(plan: SetScan, scope: Scope) -> tuple[str, str, str] | None:
+    """Start, stop and step of one series of each row that may be long; None for any other sets."""
+    call = plan.calls[0]
+    if len(plan.calls) > 1 or plan.ordinality is not None:
+        return None
+    if call.function.duckdb == "@times":
+        step = constant_step(call, scope)
+        assert step is not None, "others are lists"
+        start, stop = (scope.emit(arg) for arg in call.args[:2])
+        return None if step.months else time_bounds(start, stop, step)
+    if call.function.duckdb != "@series" or _is_short(call):
+        return None
+    return _bounds(call, scope)
+
+
+def _is_short(call: SetCall) -> bool:
+    """Whether the numbers are constants, and few."""
+    start, stop = (arg.value if isinstance(arg, Const) else None for arg in call.args[:2])
+    return isinstance(start, int) and isinstance(stop, int) and abs(stop - start) < STRETCH
 
 
 def _list(call: SetCall, scope: Scope) -> str:
@@ -95,10 +129,16 @@ def _list(call: SetCall, scope: Scope) -> str:
 
 
 def _series(call: SetCall, scope: Scope) -> str:
-    bounds = [f"cast({scope.emit(arg)} as bigint)" for arg in call.args]
-    if len(bounds) > 2:
-        bounds[2] = _checked_step(call, bounds[2], scope)
-    return f"generate_series({', '.join(bounds)})"
+    start, stop, step = _bounds(call, scope)
+    if len(call.args) > 2:
+        step = _checked_step(call, step, scope)
+    return f"generate_series({start}, {stop}, {step})"
+
+
+def _bounds(call: SetCall, scope: Scope) -> tuple[str, str, str]:
+    """Start, stop and step."""
+    start, stop, *rest = (f"cast({scope.emit(arg)} as bigint)" for arg in call.args)
+    return start, stop, rest[0] if rest else "cast(1 as bigint)"
 
 
 def _checked_step(call: SetCall, step: str, scope: Scope) -> str:

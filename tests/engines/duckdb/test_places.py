@@ -116,6 +116,15 @@ def test_estimates(wide: ShardView, narrow: ShardView) -> None:
     short = run_over("select sum(id) from t", narrow)
     assert place_kind(short) is SHORT
     assert place_kind(replace(short, is_check=True)) is CHECK
+    pairs = "select count(*) from t a, t b, t c where a.id = b.id and {}"
+    assert place_kind(run_over(pairs.format("b.id = c.id"), narrow)) is SHORT
+    assert place_kind(run_over(pairs.format("b.id < c.id"), narrow)) is SHORT
+    of_three = "select count(*) from t a, t b, t c where a.id < b.id and b.id < c.id"
+    assert place_kind(run_over(of_three, narrow)) is LONG
+    of_one = "select count(*) from t a, t b, (select max(id) as id from t) c where a.id < b.id"
+    assert place_kind(run_over(of_one, narrow)) is SHORT
+    beside = "select (select count(*) from t b, t c, t d where b.id < c.id + d.id) from t a"
+    assert place_kind(run_over(beside, narrow)) is LONG
     series = "select count(*) from generate_series(1, {}) s(x)"
     assert place_kind(run_over(series.format(1_000), narrow)) is SHORT
     assert place_kind(run_over(series.format(1_000_000_000), narrow)) is LONG
@@ -132,8 +141,10 @@ def test_a_short_statement_is_answered_beside_long_ones(
         places = engine.executor.places
         async with asyncio.TaskGroup() as group:
             # Long by estimate: some of them wait. And, from a small table, long in truth.
-            hopeless = "select count(*) from t a, t b, t c, t d where a.id * b.id = c.id * d.id + 1"
+            hopeless = "select count(*) from t a, t b, t c, t d where a.id % 2 = b.id % 2"
+            hopeless += " and b.id % 2 = c.id % 2 and c.id % 2 = d.id % 2"
             runs = [run_over(ENDLESS, wide)] * 12 + [run_over(hopeless, narrow)] * 12
+            assert place_kind(runs[-1]) is SHORT
             queries = [group.create_task(rows_of(engine.executor.run(run))) for run in runs]
             await until(lambda: places.waiting(LONG) > 0 and places.waiting(SHORT) == 0)
             short = run_over("select count(*), sum(id) from t", narrow)

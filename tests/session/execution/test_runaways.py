@@ -31,6 +31,12 @@ RUNAWAYS = {
     " 'g'))) from t",
     "to_char": "select count(to_char(a.v::numeric, 'FM999,999,990.00')) from t a, t b",
     "join": "select count(*) from t a, t b, t c where a.v + b.v + c.v < 0",
+    # Lists of such lengths would take all memory, and are looked at by nobody while they are made.
+    "series_of_times": "select count(*) from generate_series(timestamp '2000-01-01', '9000-01-01',"
+    " '1 s') with ordinality",
+    "series_of_rows": "select count(*) from t, generate_series(1, t.v * 1000000::bigint)",
+    "series_of_times_of_rows": "select count(*) from t, generate_series(timestamp '2000-01-01',"
+    " timestamp '2000-01-01' + t.v * interval '1 day', '100 ms')",
     "recursion": "with recursive r (n) as (select 1 union all select n + 1 from r where n < 1e9)"
     " select count(*) from r",
 }  # fmt: skip
