@@ -68,7 +68,7 @@ def _unknown(count: int) -> pa.Table:
 
 def inline_versions(part: InlineSlice) -> pa.Table:
     """Ctid and xmin of all rows of a slice (C4)."""
-    count = part.rows.num_rows
+    count = part.num_rows
     if part.first_id is None:
         return _unknown(count)
     ids = np.arange(part.first_id, part.first_id + count, dtype=np.int64)

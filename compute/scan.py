@@ -97,7 +97,7 @@ def row_count_bound(view: ShardView) -> int:
 def view_bytes(view: ShardView) -> int:
     """About how many bytes there are to read."""
     return sum(part.file.size_bytes for part in view.files) + sum(
-        part.rows.nbytes for part in view.inline
+        part.stored.nbytes for part in view.inline
     )
 
 
@@ -234,7 +234,7 @@ class RowReader:
         for part in view.inline:
             if part.deleted:
                 deleted.append((first, part.deleted))
-            first += part.rows.num_rows
+            first += part.num_rows
         return tail if identity else tail.select(schema.names[:-2]), deleted
 
     def _tail(self, view: ShardView, schema: pa.Schema) -> pa.Table:

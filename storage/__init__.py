@@ -9,7 +9,8 @@
   `postgres_link`, `postgres_tables`, `postgres_lease`       PostgreSQL: connection, tables, leader
   `stash_postgres`                                           the stash in PostgreSQL
   `object_store`, `local_store`, `layout`                    named blobs; the data directory
-  `batch`, `codec`, `known_rows`, `row_schema`                   a transaction's writes to a shard
+  `batch`, `codec`, `known_rows`, `row_schema`               a transaction's writes to a shard
+  `unencoded_rows`, `fast_dataclass`                         the same of short statements
   `live_files`, `shard`, `shard_view`                        versions of a shard, and its views
   `changes`                                                  what each commit changed
   `commit`, `outstanding`, `txns`                            making a commit durable; tidying

@@ -16,14 +16,16 @@ INVARIANTS
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, Protocol, TypeAlias
 
 import pyarrow as pa
 from pyroaring import BitMap64
 
+from storage.fast_dataclass import fast_dataclass
 from storage.row_versions import RowOrigins
 from storage.types import OWN, ShardId, Source, Timestamp, inline_ts, is_file
+from storage.unencoded_rows import SliceRows, table_of
 
 RowIdentity: TypeAlias = tuple[Source, int]
 """B1."""
@@ -57,15 +59,7 @@ def bytes_of(rows: Sized) -> int:
     return whole if whole < EXACT_BYTES_MIN else int(rows.nbytes)
 
 
-class RowEncoder(Protocol):
-    """Turns rows of Python values, in the order of the columns, into a shard's schema."""
-
-    def table(self, rows: Sequence[tuple[object, ...]]) -> pa.Table:
-        """The rows, in order. Raises ValueError, OverflowError or pa.ArrowException."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class DataFile:
     """A Parquet file of a shard: name below the shard's directory, sizes, Delta statistics.
 
@@ -80,28 +74,33 @@ class DataFile:
     origins: RowOrigins | None = field(default=None, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class WriteBatch:
-    """One transaction's writes to one shard. `inserts` has the shard's schema, or is None."""
+    """One transaction's writes to one shard. `rows`: to insert; None, or of the shard's schema."""
 
-    inserts: pa.Table | None = None
+    rows: SliceRows | None = None
     staged: tuple[DataFile, ...] = ()
     deletes: Deletes = field(default_factory=dict[Source, BitMap64])
 
     @property
+    def inserts(self) -> pa.Table | None:
+        """The rows to insert, as Arrow."""
+        return None if self.rows is None else table_of(self.rows)
+
+    @property
     def nbytes(self) -> int:
         """About what it takes in memory and as bytes: rows, and some for each run of deletes."""
-        rows = 0 if self.inserts is None else bytes_of(self.inserts)
+        rows = 0 if self.rows is None else bytes_of(self.rows)
         return rows + sum(2 * len(bitmap) for bitmap in self.deletes.values())
 
     @property
     def new_rows(self) -> int:
         """How many rows it brings, inline and in files."""
-        inline = 0 if self.inserts is None else self.inserts.num_rows
+        inline = 0 if self.rows is None else self.rows.num_rows
         return inline + sum([file.rows for file in self.staged])
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class FileSlice:
     """The rows of a data file that a view contains: the first `row_limit`, without `deleted`."""
 
@@ -110,18 +109,28 @@ class FileSlice:
     deleted: BitMap64
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class InlineSlice:
-    """Rows in memory: `rows` without `deleted`; the identity of row i is (source, i).
+    """Rows in memory: `stored` without `deleted`; the identity of row i is (source, i).
 
     `first_id`: the id of row 0, from which the others count on; None: they are not committed (W4 of
     `row_versions.py`).
     """
 
     source: Source
-    rows: pa.Table
+    stored: SliceRows
     deleted: BitMap64
     first_id: int | None = None
+
+    @property
+    def rows(self) -> pa.Table:
+        """The rows as Arrow."""
+        return table_of(self.stored)
+
+    @property
+    def num_rows(self) -> int:
+        """How many they are, deleted ones too."""
+        return self.stored.num_rows
 
 
 class FilesKey(Protocol):
@@ -132,7 +141,7 @@ class FilesKey(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class ShardView:
     """A shard at a timestamp (B4)."""
 
@@ -152,7 +161,7 @@ class ShardView:
     def inline_rows(self) -> int:
         """Rows of all slices in memory, deleted ones too."""
         if not self.counted:
-            self.counted.append(sum([part.rows.num_rows for part in self.inline]))
+            self.counted.append(sum([part.num_rows for part in self.inline]))
         return self.counted[0]
 
     def inline_slice(self, source: Source) -> InlineSlice | None:
@@ -187,7 +196,7 @@ def all_rows(view: ShardView) -> dict[Source, BitMap64]:
     for part in view.files:
         deletes[part.file.name] = _range(part.row_limit) - part.deleted
     for piece in view.inline:
-        deletes[piece.source] = _range(piece.rows.num_rows) - piece.deleted
+        deletes[piece.source] = _range(piece.num_rows) - piece.deleted
     return deletes
 
 

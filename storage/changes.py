@@ -212,7 +212,7 @@ def _changes_of_tail(
 def _rows_of_commit(commit: Committed) -> dict[Source, BitMap64]:
     came: dict[Source, BitMap64] = {}
     if commit.inline is not None:
-        came[commit.inline.source] = BitMap64(range(commit.inline.rows.num_rows))
+        came[commit.inline.source] = BitMap64(range(commit.inline.num_rows))
     for file in commit.batch.staged:
         came[file.name] = BitMap64(range(file.rows))
     return came

@@ -1,14 +1,14 @@
 """One group commit, as the core hands it to the txns shard to become durable at once."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from storage.batch import WriteBatch
+from storage.fast_dataclass import fast_dataclass
 from storage.stash import Write
 from storage.types import ShardId, Timestamp, Token
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Commit:
     """One group commit: several transactions at one timestamp. `records`: what the
     coordinator writes with it, opaque here.

@@ -57,8 +57,8 @@ class ViewGrower:
 
     def add_own(self, own: WriteBatch) -> None:
         """A transaction's own writes, on top of everything; rows gone already are ignored."""
-        if own.inserts is not None and own.inserts.num_rows:
-            self._append(InlineSlice(OWN, own.inserts, EMPTY))
+        if own.rows is not None and own.rows.num_rows:
+            self._append(InlineSlice(OWN, own.rows, EMPTY))
         for file in own.staged:
             self.add_file(file, file.rows)
         for source, rows in own.deletes.items():
@@ -84,10 +84,10 @@ class ViewGrower:
 
     def _append(self, part: InlineSlice) -> None:
         schema = self._view.schema
-        if not has_schema(part.rows.schema, schema):
-            part = replace(part, rows=conform_to_schema(part.rows, schema))
+        if not has_schema(part.stored.schema, schema):
+            part = replace(part, stored=conform_to_schema(part.rows, schema))
         self._inline.append(part)
-        self._rows += part.rows.num_rows
+        self._rows += part.num_rows
 
     def _delete(self, source: Source, rows: BitMap64, *, or_beyond: bool = False) -> bool:
         """Delete rows of a slice; False if it is not here. `or_beyond`: rows may be after its last
@@ -99,10 +99,10 @@ class ViewGrower:
         if at is None:
             return False
         part = self._inline[at]
-        deleted = _with_deleted(part.deleted, rows, part.rows.num_rows, or_beyond=or_beyond)
-        if len(deleted) == part.rows.num_rows:
+        deleted = _with_deleted(part.deleted, rows, part.num_rows, or_beyond=or_beyond)
+        if len(deleted) == part.num_rows:
             del self._inline[at]
-            self._rows -= part.rows.num_rows
+            self._rows -= part.num_rows
         else:
             self._inline[at] = replace(part, deleted=deleted)
         return True

@@ -10,7 +10,7 @@ INVARIANTS
 """
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from decimal import Decimal
 from typing import Any, Final, TypeAlias
 
@@ -18,6 +18,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from storage.batch import Deletes, bytes_of
+from storage.fast_dataclass import fast_dataclass
+from storage.unencoded_rows import SliceRows, UnencodedRows
 
 Column: TypeAlias = "pa.ChunkedArray[pa.Scalar[pa.DataType]]"
 Bound: TypeAlias = int | Decimal | str
@@ -43,7 +45,7 @@ def _equal(value: Hashable) -> Hashable:
     return value if value == value else NAN  # noqa: PLR0124, as only NaN is not
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@fast_dataclass(frozen=True, slots=True, eq=False)
 class KnownRows:
     """See the module; columns by ordinal."""
 
@@ -52,8 +54,10 @@ class KnownRows:
     _values: dict[int, Sequence[Any]] = field(default_factory=dict[int, Sequence[Any]], repr=False)
 
     @classmethod
-    def of(cls, rows: pa.Table) -> "KnownRows":
-        """All columns of a table."""
+    def of(cls, rows: SliceRows) -> "KnownRows":
+        """All columns of rows."""
+        if isinstance(rows, UnencodedRows):
+            return cls.of_values(rows.values, rows.nbytes, rows.table, _is_there)
         return cls(rows.num_rows, _ColumnsOf(rows))
 
     @classmethod
@@ -105,6 +109,10 @@ class KnownRows:
                 columns = {at: column.filter(mask) for at, column in columns.items()}
                 count = len(columns[ordinal])
         return KnownRows(count, columns)
+
+
+def _is_there(_ordinal: int) -> bool:
+    return True
 
 
 class _ColumnsOf(Mapping[int, Column]):
@@ -206,7 +214,7 @@ def _integral(column: Column) -> Column:
     return column
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Points:
     """Rows that have one of `keys` in the columns `ordinals`; NULL is in no key.
 
@@ -220,7 +228,7 @@ class Points:
     presence: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class OldRows:
     """Deleted rows, by identity, with the values that they had."""
 

@@ -16,7 +16,7 @@ INVARIANTS
 
 import hashlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final, TypeAlias, overload
 
 import numpy as np
@@ -25,6 +25,7 @@ from pyroaring import BitMap64
 
 from storage.batch import DataFile, FileSlice
 from storage.delta.deletion_vectors import DeletionVector, encode_bitmap
+from storage.fast_dataclass import fast_dataclass
 from storage.row_versions import RowIds, RowOrigins
 from storage.types import Source, Timestamp
 
@@ -34,7 +35,7 @@ CHUNK_FILES_MAX: Final = 128
 DIGEST_BYTES: Final = 12
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Run:
     """Rows [first_row, next run's first_row) of a file were committed at `ts`."""
 
@@ -124,7 +125,7 @@ class Runs(Sequence[Run]):
         return f"Runs({', '.join(f'@{run.ts}:{run.first_row}' for run in self)})"
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Moved:
     """A file whose rows have come to another one, at `first_row` there (F4)."""
 
@@ -209,7 +210,7 @@ class SlicesDigest:
         return hash(str(self))
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class LiveFile:
     """A file as one version has it: the file, all its deleted rows so far, its runs in row order.
 

@@ -15,10 +15,11 @@ What leaves, and when, is said by `txns.py`.
 
 import struct
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from storage.errors import Corrupt
+from storage.fast_dataclass import fast_dataclass
 from storage.stash import Delete, Put, Write
 from storage.types import ShardId, Timestamp, Token
 
@@ -34,7 +35,7 @@ _PIECE_KEYS_MAX = 128
 _PIECE_BYTES_MAX = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class StoredCommit:
     """A commit as its record tells; the batches are encoded (`codec.py`)."""
 
@@ -43,7 +44,7 @@ class StoredCommit:
     batches: Mapping[ShardId, bytes]
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Outstanding:
     """What tidy has to wait for before the record of a commit leaves."""
 
@@ -63,7 +64,7 @@ class Outstanding:
         return sum(self.sizes.values())
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Leaving:
     """A stash transaction that removes commits and may forget shards. Twice is as good as once."""
 

@@ -31,7 +31,7 @@ flush (the coordinator).
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import Enum
 from typing import Final
 
@@ -40,6 +40,7 @@ from pyroaring import BitMap64
 
 from storage.batch import DataFile, Deletes, ShardView, WriteBatch
 from storage.delta.schema import reported_definition
+from storage.fast_dataclass import fast_dataclass
 from storage.grown_view import ViewGrower
 from storage.live_files import FileMap, LiveFile, Moved, Run, Runs
 from storage.shard_view import ViewBuilder
@@ -76,11 +77,10 @@ TICKS_PER_MS: Final = 1_000
 """Microseconds, in the timeline of the wall clock."""
 RETENTION_US: Final = 3_600_000_000
 SHOWN_MAX: Final = 8
-"""Views that are kept of a shard. Larger: more of memory. Smaller: a reader whose timestamp is some
-commits old pays for a view made anew."""
+"""Views that are kept of a shard. Larger: more memory. Smaller: readers of the past wait longer."""
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Definition:
     """The fields of a shard, from a commit on (V6)."""
 
@@ -99,7 +99,7 @@ class Fence(Enum):
     """Storage did not give its log when the server started; the next start asks again."""
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class _Shown:
     """A view over the newest version that somebody has asked for, and its last commit (V7)."""
 
@@ -107,7 +107,7 @@ class _Shown:
     view: ShardView
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class ShardState:
     """See the module. `versions` ascend by cut; an empty tuple: no Delta table exists yet."""
 
@@ -156,7 +156,7 @@ class ShardState:
     @property
     def tail_rows(self) -> int:
         """Rows in memory that no version holds."""
-        return sum(c.inline.rows.num_rows for c in self.tail if c.inline is not None)
+        return sum(c.inline.num_rows for c in self.tail if c.inline is not None)
 
     @property
     def dirty(self) -> bool:

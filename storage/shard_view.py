@@ -46,8 +46,8 @@ class ViewBuilder:
 
     def add_own(self, own: WriteBatch) -> None:
         """A transaction's own writes, on top of everything; rows gone already are ignored."""
-        if own.inserts is not None and own.inserts.num_rows:
-            self.add_inline(InlineSlice(OWN, own.inserts, EMPTY))
+        if own.rows is not None and own.rows.num_rows:
+            self.add_inline(InlineSlice(OWN, own.rows, EMPTY))
         for file in own.staged:
             self.add_file(file, file.rows)
         present = self._inline.keys() | self._files.keys()
@@ -58,7 +58,7 @@ class ViewBuilder:
         for source, hidden in rows.items():
             inline, part = self._inline.get(source), self._files.get(source)
             end = 0 if part is None else part.row_limit
-            end = end if inline is None else inline.rows.num_rows
+            end = end if inline is None else inline.num_rows
             self.delete({source: BitMap64([row for row in hidden if row < end])})
 
     def view(self, shard: ShardId, schema: pa.Schema) -> ShardView:
@@ -68,8 +68,8 @@ class ViewBuilder:
             if rows:
                 self._delete(source, rows)
         for source, part in self._inline.items():
-            if not has_schema(part.rows.schema, schema):
-                self._inline[source] = replace(part, rows=conform_to_schema(part.rows, schema))
+            if not has_schema(part.stored.schema, schema):
+                self._inline[source] = replace(part, stored=conform_to_schema(part.rows, schema))
         return ShardView(
             shard=shard,
             schema=schema,
@@ -83,8 +83,8 @@ class ViewBuilder:
         if inline is None:
             self._delete_in_file(source, rows)
             return
-        assert rows.max() < inline.rows.num_rows, "B2: a deleted row exists"
-        if len(rows) == inline.rows.num_rows:
+        assert rows.max() < inline.num_rows, "B2: a deleted row exists"
+        if len(rows) == inline.num_rows:
             del self._inline[source]
         else:
             self._inline[source] = replace(inline, deleted=rows)
@@ -116,8 +116,8 @@ def selected_rows(view: ShardView, rows: Deletes) -> ShardView:
     for piece in view.inline:
         wanted = rows.get(piece.source)
         if wanted is not None:
-            left_out = BitMap64(range(piece.rows.num_rows)) - (wanted - piece.deleted)
-            if len(left_out) < piece.rows.num_rows:
+            left_out = BitMap64(range(piece.num_rows)) - (wanted - piece.deleted)
+            if len(left_out) < piece.num_rows:
                 inline.append(replace(piece, deleted=left_out))
     digest = SlicesDigest(sum(map(slice_digest, files)))
     return ShardView(view.shard, view.schema, digest, tuple(files), tuple(inline))

@@ -20,15 +20,15 @@ catalog and oracle.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, Protocol, TypeAlias, runtime_checkable
 
 from storage.errors import NewerFormat
+from storage.fast_dataclass import fast_dataclass
 from storage.types import Epoch
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 """The format of the stash, of everything in it and of the warehouse beside it. 1: a commit lies in
-several entries (`former_commits.py`)."""
+several entries (`former_commits.py`). 2: rows of a commit are always Arrow (`codec.py`)."""
 
 
 def refuse_newer(stored: int) -> None:
@@ -37,7 +37,7 @@ def refuse_newer(stored: int) -> None:
         raise NewerFormat(f"the stash has format {stored}, this Meridian knows up to {FORMAT}")
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Put:
     """Set a key to a value, whether it was there or not."""
 
@@ -46,7 +46,7 @@ class Put:
     value: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Delete:
     """Remove a key; nothing happens if it is not there."""
 
@@ -54,7 +54,7 @@ class Delete:
     key: str
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Require:
     """The transaction happens only if the key has this value (None: is absent)."""
 

@@ -5,23 +5,24 @@ Not here: what a shard shows (`shard.py`), how views are made of commits (`shard
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final, Protocol, TypeAlias
 
-import pyarrow as pa
 from pyroaring import BitMap64
 
 from storage.batch import DataFile, Deletes, InlineSlice, ShardView, WriteBatch, bytes_of
+from storage.fast_dataclass import fast_dataclass
 from storage.grown_view import CannotGrowError, ViewGrower
 from storage.row_versions import single_origin
 from storage.types import FIRST_TIMESTAMP, Timestamp, inline_source
+from storage.unencoded_rows import SliceRows
 
 COMMIT_OVERHEAD_BYTES: Final = 2_048
 """What a one-row Arrow table and its objects cost in memory beside the values: without it, a tail
 of tiny commits would be bounded far too late."""
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Committed:
     """One commit in the tail. `inline` is the slice of its inline rows, if it has any. `first_id`:
     of its rows (W1 of `row_versions.py`). `named_at`: versions from this cut on tell where the rows
@@ -35,12 +36,12 @@ class Committed:
     inline: InlineSlice | None = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        rows = self.batch.inserts
+        rows = self.batch.rows
         part = None if rows is None or not rows.num_rows else _slice(self.ts, rows, self.first_id)
         object.__setattr__(self, "inline", part)
 
 
-def _slice(ts: Timestamp, rows: pa.Table, first_id: int) -> InlineSlice:
+def _slice(ts: Timestamp, rows: SliceRows, first_id: int) -> InlineSlice:
     return InlineSlice(inline_source(ts), rows, BitMap64(), first_id)
 
 
@@ -95,5 +96,5 @@ def commit_ts(commit: Committed) -> Timestamp:
 
 def memory_bytes(batch: WriteBatch) -> int:
     """About what a commit takes in memory."""
-    rows = 0 if batch.inserts is None else bytes_of(batch.inserts)
+    rows = 0 if batch.rows is None else bytes_of(batch.rows)
     return rows + COMMIT_OVERHEAD_BYTES * (1 + len(batch.deletes) + len(batch.staged))

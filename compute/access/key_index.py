@@ -30,10 +30,12 @@ from compute.access.key_predicates import KeyValues, NewKeys, SingleKey, columns
 from compute.access.row_keys import RowKey, row_keys
 from compute.access.sorted_keys import SortedKeys
 from compute.arrow import table_schema
+from sql.catalog.catalog import Key
 from storage.batch import DataFile, Deletes, FileSlice, InlineSlice, RowIdentity, ShardView
 from storage.known_rows import Column, KnownRows
 from storage.row_schema import conform_to_schema
 from storage.types import OWN, ShardId, Source, Timestamp, inline_ts
+from storage.unencoded_rows import UnencodedRows
 
 ReadColumns: TypeAlias = Callable[[ShardId, DataFile, Sequence[str]], pa.Table]
 """Loads some columns of all rows of a data file. Blocks."""
@@ -171,7 +173,7 @@ class KeyIndex:
                     return values
         for part in others if wanted else view.inline:
             rows = columns_of_key(keys.key, part.rows)
-            live = _Live(part.source, part.rows.num_rows, part.deleted, going)
+            live = _Live(part.source, part.num_rows, part.deleted, going)
             found = _first(rows, keys.among(rows), live)
             if found is not None:
                 return found
@@ -244,7 +246,7 @@ class KeyIndex:
                     found[values] = (source, row)
         for part in others if wanted else view.inline:
             rows = columns_of_key(keys.key, part.rows)
-            live = _Live(part.source, part.rows.num_rows, part.deleted, going)
+            live = _Live(part.source, part.num_rows, part.deleted, going)
             found.update(_places(keys, rows, keys.among(rows), live))
         for file in files:
             columns = self._file_columns(view.shard, file.file, keys)
@@ -323,7 +325,7 @@ class KeyIndex:
         place = _place(shard, part.source, key)
         # Own rows have the same name in every transaction.
         columns = None if part.source == OWN else self._columns.get(place)
-        if columns is None and (may_read or part.rows.num_rows <= SMALL_ROWS_MAX):
+        if columns is None and (may_read or part.num_rows <= SMALL_ROWS_MAX):
             rows = columns_of_key(key.key, part.rows)
             columns = SortedKeys(rows, once=part.source == OWN)
             if part.source != OWN:
@@ -352,11 +354,11 @@ class KeyIndex:
         before = tail.count
         others: list[InlineSlice] = []
         for part in tail.unknown(view):
-            if part.source != OWN and part.rows.num_rows <= SMALL_ROWS_MAX:
-                for row, values in enumerate(_keys(columns_of_key(keys.key, part.rows))):
+            if part.source != OWN and part.num_rows <= SMALL_ROWS_MAX:
+                for row, values in enumerate(_keys_of(keys.key, part)):
                     tail.rows.setdefault(values, []).append((part.source, row))
                 tail.known.add(part.source)
-                tail.count += part.rows.num_rows
+                tail.count += part.num_rows
                 continue
             others.append(part)
             if part.source != OWN and part.source not in tail.large:
@@ -416,6 +418,15 @@ class KeyIndex:
 
 def _place(shard: ShardId, name: Source, keys: NewKeys | SingleKey) -> _ColumnsOfFile:
     return shard, name, keys.columns_id
+
+
+def _keys_of(key: Key, part: InlineSlice) -> Iterator[KeyValues]:
+    """The keys of all rows of a slice."""
+    stored = part.stored
+    if isinstance(stored, UnencodedRows) and not isinstance(key, ComputedKey):
+        ordinals = key.columns
+        return iter([tuple([row[at] for at in ordinals]) for row in stored.values])
+    return _keys(columns_of_key(key, part.rows))
 
 
 def _keys(rows: pa.Table) -> Iterator[KeyValues]:

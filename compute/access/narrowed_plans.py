@@ -352,7 +352,7 @@ class _Run:
         place = view.shard, tuple(ordinals)
         known = self.telling.get(place)
         part = _largest(view)
-        count = part.row_limit if isinstance(part, FileSlice) else part.rows.num_rows
+        count = part.row_limit if isinstance(part, FileSlice) else part.num_rows
         if known is not None and count <= _GROWTH * known[1]:
             return known[0]
         if count < _MEASURED_ROWS_MIN:
@@ -381,4 +381,4 @@ def _largest(view: ShardView) -> FileSlice | InlineSlice:
     """Of a view that is not empty."""
     if view.files:
         return max(view.files, key=lambda part: part.row_limit)
-    return max(view.inline, key=lambda part: part.rows.num_rows)
+    return max(view.inline, key=lambda part: part.num_rows)

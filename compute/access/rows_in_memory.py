@@ -6,6 +6,7 @@ Who gets no answer looks in another way, which may read files and warms what thi
 """
 
 from collections.abc import Hashable
+from typing import cast
 
 from compute.access.key_index import KeyIndex
 from compute.access.key_predicates import NoSuchKeyError, SingleKey
@@ -14,6 +15,7 @@ from compute.reference.expressions import Row
 from sql.catalog.catalog import Key, Table
 from sql.plan.nodes import ColumnId, PlanColumn, RelationId, Scan
 from storage.batch import RowIdentity, ShardView
+from storage.unencoded_rows import UnencodedRows
 
 
 class NotInMemoryError(Exception):
@@ -54,6 +56,8 @@ class RowsInMemory:
         source, number = place
         part, index = view.inline_slice(source), self._index
         if part is not None:
+            if isinstance(part.stored, UnencodedRows):
+                return cast("Row", part.stored.values[number])
             return ScannedCells(part.rows, view.schema, self._scan).row(number)
         file = next(part.file for part in view.files if part.file.name == source)
         warm = index.warm_row(view.shard, file, number)

@@ -21,6 +21,7 @@ from sql.types.sql_type import SqlType, Value
 from storage.batch import RowIdentity, ShardView
 from storage.known_rows import Column
 from storage.types import Source, is_file
+from storage.unencoded_rows import UnencodedRows
 
 _PLAIN: Final = frozenset(
     {"bool", "int2", "int4", "int8", "oid", "float4", "float8", "numeric", "text", "varchar",
@@ -44,6 +45,9 @@ def scanned_rows(
     for source, numbers in _by_source(view, places):
         part = view.inline_slice(source)
         at: Sequence[int] = numbers
+        if part is not None and isinstance(part.stored, UnencodedRows):
+            found += _stored_rows(scan, source, part.stored, numbers)
+            continue
         if part is not None:
             rows = part.rows
         else:
@@ -58,6 +62,16 @@ def scanned_rows(
             pairs = zip(numbers, at, strict=True)
             found += [(*cells.row(row), str(source), number) for number, row in pairs]
     return found
+
+
+def _stored_rows(
+    scan: Scan, source: Source, stored: UnencodedRows, numbers: Sequence[int]
+) -> Iterator[Row]:
+    """Of rows that are values yet: a view has them only with all fields that it has."""
+    for number in numbers:
+        values = cast("Row", stored.values[number])
+        row = tuple([values[ordinal] for ordinal in scan.ordinals])
+        yield row if scan.identity is None else (*row, str(source), number)
 
 
 def _warm_row(index: KeyIndex, view: ShardView, scan: Scan, place: RowIdentity) -> Row | None:

@@ -127,7 +127,10 @@ class _Numbers:
         low = bisect_left(numbers, wanted)
         if low == len(numbers) or numbers[low] != wanted:
             return []
-        high = bisect_right(numbers, wanted, low)
+        # Most keys are unique: to look at the next one costs less than another bisection.
+        high = low + 1
+        if high < len(numbers) and numbers[high] == wanted:
+            high = bisect_right(numbers, wanted, high)
         return _rows([low], [high], self._order, at_most)
 
     def find(self, wanted: Sequence[Any], at_most: int | None = None) -> list[int]:

@@ -26,6 +26,7 @@ from sql.plan.nodes import Scan
 from sql.types.sql_type import SqlType, Value
 from storage.batch import InlineSlice, bytes_of
 from storage.types import OWN
+from storage.unencoded_rows import SliceRows, tables_of_parts
 
 DECODED_BYTES_MAX: Final = 32 << 20
 """Slices and their rows as values. Larger: more memory. Smaller: rows are decoded again."""
@@ -91,7 +92,7 @@ class DecodedRows:
         rows = decode_slices(scan, missing, deleted_too=True)
         first = 0
         for part in missing:
-            end = first + part.rows.num_rows
+            end = first + part.num_rows
             mine = rows[first:end]
             # The table is kept, so that its identity is not given to another.
             known[id(part.rows)] = _Slice(part.rows, mine, _NOTHING, mine)
@@ -112,7 +113,7 @@ def _missing(known: dict[int, _Slice], slices: Sequence[InlineSlice]) -> list[In
 
 def _bytes(part: InlineSlice) -> int:
     values = _VALUE_BYTES * part.rows.num_columns
-    return bytes_of(part.rows) + part.rows.num_rows * (_ROW_BYTES + values)
+    return bytes_of(part.rows) + part.num_rows * (_ROW_BYTES + values)
 
 
 def _live(rows: list[Row], deleted: BitMap64) -> list[Row]:
@@ -130,13 +131,12 @@ def decode_slices(
     """The rows of all slices, decoded at once: most slices of a tail have a row or two."""
     if not slices:
         return []
-    one = slices[0].rows
-    table = one if len(slices) == 1 else _concatenated([part.rows for part in slices])
+    table = slices[0].rows if len(slices) == 1 else _concatenated([part.stored for part in slices])
     columns: list[Sequence[Value]] = [
         to_values(table.column(ordinal), column.type)
         for column, ordinal in zip(scan.columns, scan.ordinals, strict=True)
     ]
-    counts = [part.rows.num_rows for part in slices]
+    counts = [part.num_rows for part in slices]
     if scan.identity is not None:
         sources = [[part.source] * count for part, count in zip(slices, counts, strict=True)]
         columns += [list(chain(*sources)), list(chain(*map(range, counts)))]
@@ -151,8 +151,9 @@ def decode_slices(
     return live
 
 
-def _concatenated(tables: Sequence[pa.Table]) -> pa.Table:
-    """Tables of the same fields, of which some may let NULL in that others do not."""
+def _concatenated(parts: Sequence[SliceRows]) -> pa.Table:
+    """Rows of the same fields, of which some may let NULL in that others do not."""
+    tables = tables_of_parts(parts)
     try:
         return pa.concat_tables(tables)
     except pa.ArrowInvalid:

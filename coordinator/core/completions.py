@@ -4,35 +4,36 @@ Past tense; every one is a value, and one of `messages.requests.Message`.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from storage.fast_dataclass import fast_dataclass
 from storage.live_files import LiveFile
 from storage.shard import Fence, Version
 from storage.types import ShardId, Timestamp, Token
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class CeilingPersisted:
     """Ends PersistCeiling."""
 
     ceiling: Timestamp
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class CeilingFailed:
     """Ends PersistCeiling: nothing was written; to be tried again after a while."""
 
     ceiling: Timestamp
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class GroupCommitted:
     """Ends CommitGroup: durable."""
 
     token: Token
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class GroupPassed:
     """Ends CommitGroup: not written, the txns shard is at `upper`; commit again at a later
     timestamp.
@@ -42,7 +43,7 @@ class GroupPassed:
     upper: Timestamp
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class GroupFailed:
     """Ends CommitGroup: not written, e.g. disk full. `sqlstate` and `reason` are for the
     clients.
@@ -53,7 +54,7 @@ class GroupFailed:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class CutFlushed:
     """Ends FlushCut. A shard is in `versions` (durable in Delta) or in `failed` (why, for the
     log); in `fences` too, if its table cannot be written to any more.
@@ -65,21 +66,21 @@ class CutFlushed:
     fences: Mapping[ShardId, Fence] = field(default_factory=dict[ShardId, Fence])
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class ShardDamaged:
     """Files of a table are gone, or are not what was written: somebody could not read them."""
 
     shard: ShardId
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class FilesRewritten:
     """Ends RewriteFiles. None: it has failed."""
 
     files: tuple[LiveFile, ...] | None
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Vacuumed:
     """Ends VacuumShard. `unnamed`: files that nobody names and that are still there; None: it has
     failed.
@@ -88,14 +89,14 @@ class Vacuumed:
     unnamed: frozenset[str] | None
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Forgotten:
     """Ends ForgetShards, done or not: what was not is tried again later."""
 
     done: bool
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Tidied:
     """Ends Tidy, done or not: a cut that was not tidied is tidied with the next one."""
 

@@ -4,7 +4,7 @@ Effects that make something durable come before effects that report it to anyone
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from coordinator.core.change_streams.steps import SubscriptionId
@@ -18,12 +18,13 @@ from sql.catalog.catalog import Catalog
 from storage.commit import Commit
 from storage.delta.compaction_plan import CompactionLimits
 from storage.delta.vacuum_plan import Vacuuming
+from storage.fast_dataclass import fast_dataclass
 from storage.live_files import LiveFile
 from storage.shard import ShardState
 from storage.types import ShardId, Timestamp, Token
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Reply:
     """Answer a request. Ends here."""
 
@@ -31,14 +32,14 @@ class Reply:
     value: ReplyValue
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class PersistCeiling:
     """Write the oracle's ceiling durably. Ends in CeilingPersisted or CeilingFailed."""
 
     ceiling: Timestamp
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class CommitGroup:
     """`commit_at` into the txns shard. Ends in GroupCommitted, GroupPassed or GroupFailed.
 
@@ -48,7 +49,7 @@ class CommitGroup:
     commit: Commit
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class ConfirmGroup:
     """Confirm that this coordinator leads, for a group that has nothing to make durable (G6 of
     `group_commit.py`). Ends in GroupCommitted or GroupFailed.
@@ -57,7 +58,7 @@ class ConfirmGroup:
     token: Token
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class WakeListeners:
     """Tell sessions that there is something for them to hear. Ends here; who is idle takes it by
     TakeNotifications.
@@ -66,7 +67,7 @@ class WakeListeners:
     owners: tuple[ConnectionId, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class WakeSubscribers:
     """Tell subscriptions that there is something for them to take. Ends here; each asks by
     TakeStep.
@@ -75,21 +76,21 @@ class WakeSubscribers:
     subscriptions: tuple[SubscriptionId, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class StopSubscribers:
     """Tell subscriptions that they are over, whatever they do: who sends rows stops. Ends here."""
 
     subscriptions: tuple[SubscriptionId, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class WakeViewCatchUp:
     """Tell catch-up that definitions or exact intervals of views have changed. Ends here; it looks
     at the newest catalog, and attaches by a commit like any other.
     """
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class FlushCut:
     """Write each shard's tail up to the cut as one Delta version. Ends in CutFlushed.
 
@@ -103,7 +104,7 @@ class FlushCut:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class RewriteFiles:
     """Write the live rows of some files into new ones, durably. Ends in FilesRewritten."""
 
@@ -112,14 +113,14 @@ class RewriteFiles:
     limits: CompactionLimits
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class VacuumShard:
     """Delete files of a shard that nobody can read any more. Ends in Vacuumed."""
 
     vacuuming: Vacuuming
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Tidy:
     """Drop the batches up to `cut` from the txns shard: all shards have them. Ends in Tidied.
 
@@ -130,7 +131,7 @@ class Tidy:
     flushed: Mapping[ShardId, Timestamp]
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class ForgetShards:
     """Forget dropped shards in the txns shard, durably, then delete their files. Ends in Forgotten.
 
@@ -143,7 +144,7 @@ class ForgetShards:
     next_oid: int
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class PublishCatalog:
     """Tell the cores of all other timelines of DDL, before anybody hears that it is committed."""
 
@@ -151,7 +152,7 @@ class PublishCatalog:
     catalog: Catalog
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class RemoveStaged:
     """Delete staged files that no commit names or ever will. Ends here, done or not: what is left
     over is an orphan.

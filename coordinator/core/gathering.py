@@ -220,7 +220,7 @@ def _batch_of(inserts: Sequence[PendingInsert]) -> WriteBatch | Refused:
     """The rows of inserts into one table, or why some of them cannot be stored."""
     rows = [row for pending in inserts for row in pending.insertion.rows]
     try:
-        batch = WriteBatch(inserts[0].insertion.encoder.table(rows))
+        batch = WriteBatch(inserts[0].insertion.encoder.rows(rows))
     except (ValueError, OverflowError, pa.ArrowException) as error:
         return _unstorable(error)
     return table_not_null_refusal(inserts[0].insertion.table, batch) or batch

@@ -25,7 +25,7 @@ INVARIANTS
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 
 import pyarrow as pa
@@ -78,16 +78,18 @@ from sql.catalog.catalog import Catalog, Table
 from sql.catalog.objects import SourceDefinition
 from storage.batch import Deletes, RowIdentity, WriteBatch
 from storage.commit import Commit
+from storage.fast_dataclass import fast_dataclass
 from storage.shard import ShardState
 from storage.stash import Write
 from storage.types import ShardId, Timestamp, Token
+from storage.unencoded_rows import UnencodedRows
 
 
 def _nothing_changed(_after: Timestamp) -> Sequence[CatalogChange]:
     return ()
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Group:
     """The members of one commit, what they write together, and the catalog after it. `interim`:
     the members' writes one by one, for the validation of others.
@@ -150,7 +152,7 @@ class Group:
         return known[1]
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class UnwrittenHolder:
     """Holds what members change that are on their way: a group, or a unit of a lane."""
 
@@ -398,7 +400,7 @@ class GroupCommit:
         return group
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class GatheredMembers:
     """What `gather` found: members to commit together, and those to answer with a refusal."""
 
@@ -484,6 +486,7 @@ def _named_now(batch: WriteBatch, state: ShardState | None) -> WriteBatch:
 def _merge(batches: Sequence[WriteBatch]) -> WriteBatch:
     """All batches as one, with contiguous columns: the codec and every later scan touch them."""
     merged = merge_batches(batches)
-    if merged.inserts is None or merged.inserts.column(0).num_chunks <= 1:
+    rows = merged.rows
+    if rows is None or isinstance(rows, UnencodedRows) or rows.column(0).num_chunks <= 1:
         return merged
-    return WriteBatch(merged.inserts.combine_chunks(), merged.staged, merged.deletes)
+    return WriteBatch(rows.combine_chunks(), merged.staged, merged.deletes)

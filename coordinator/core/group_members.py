@@ -5,7 +5,6 @@ Each says which tables it writes, and which lock of another session is in its wa
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from coordinator.core.locking.lock_table import LockRequest, LockTable
@@ -25,6 +24,7 @@ from coordinator.core.sources.batches import PendingBatch
 from coordinator.core.transactions import Transaction
 from coordinator.core.views.deltas import ComputedRows
 from sql.catalog.objects import IndexDefinition
+from storage.fast_dataclass import fast_dataclass
 from storage.shard import ShardState
 from storage.types import ShardId
 
@@ -45,7 +45,7 @@ def changed_tables(changes: Iterable[CatalogChange]) -> dict[int, LockMode]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class PendingCommit:
     """A transaction that waits for its commit, the request to answer, its place in the line.
 
@@ -123,7 +123,7 @@ class PendingCommit:
 _NOBODY: Final = TransactionId(0)
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class PendingInsert:
     """An insert that is its whole transaction and reads nothing (G5)."""
 
@@ -155,7 +155,7 @@ class PendingInsert:
         return Blocked(tag, LockMode.ROW_EXCLUSIVE)
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class PendingChange:
     """A short write, to be evaluated when its turn comes (E1 of `short_writes`)."""
 
@@ -187,7 +187,7 @@ class PendingChange:
         return Blocked(tag, LockMode.ROW_EXCLUSIVE)
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class PendingAttach:
     """A view that is behind, to be attached by a unit of its lane (N9 of `views`)."""
 

@@ -13,13 +13,12 @@ INVARIANTS
 
 from collections.abc import Iterable, Mapping, Sequence
 
-import pyarrow as pa
-
 from coordinator.core.messages.replies import Refused, RefusedReason
 from sql.catalog.catalog import Column, Table
 from storage.batch import DataFile, WriteBatch
 from storage.delta.statistics import null_counts
 from storage.types import ShardId
+from storage.unencoded_rows import SliceRows, UnencodedRows
 
 
 def not_null_refusal(
@@ -39,19 +38,25 @@ def table_not_null_refusal(table: Table, batch: WriteBatch) -> Refused | None:
     required = [column for column in table.columns if column.not_null]
     if not required:
         return None
-    missing = None if batch.inserts is None else _null_column(required, batch.inserts)
+    missing = None if batch.rows is None else _null_column(required, batch.rows)
     for file in batch.staged:
         missing = missing or _null_field(required, file, batch)
     return None if missing is None else _refusal(table, missing)
 
 
-def _null_column(required: Sequence[Column], rows: pa.Table) -> Column | None:
+def _null_column(required: Sequence[Column], rows: SliceRows) -> Column | None:
     for column in required:
         # A field that the rows lack is read as NULL (P1 of `storage/row_schema.py`).
         at = rows.schema.get_field_index(column.field)
-        if (rows.column(at).null_count if at >= 0 else rows.num_rows) > 0:
+        if (_nulls(rows, at) if at >= 0 else rows.num_rows) > 0:
             return column
     return None
+
+
+def _nulls(rows: SliceRows, at: int) -> int:
+    if isinstance(rows, UnencodedRows):
+        return sum([row[at] is None for row in rows.values])
+    return int(rows.column(at).null_count)
 
 
 def _null_field(required: Sequence[Column], file: DataFile, batch: WriteBatch) -> Column | None:

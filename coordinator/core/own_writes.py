@@ -11,7 +11,7 @@ INVARIANTS
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -19,8 +19,9 @@ import pyarrow as pa
 from pyroaring import BitMap64
 
 from storage.batch import DataFile, Deletes, WriteBatch, bytes_of
-from storage.row_schema import concat_conforming
+from storage.fast_dataclass import fast_dataclass
 from storage.types import OWN, Source
+from storage.unencoded_rows import SliceRows, UnencodedRows, rows_of_parts
 
 JOINED_BYTES_MAX: Final = 1 << 20
 """Larger pieces stay as they are. Larger: fewer pieces in a scan, longer copies on the loop."""
@@ -41,13 +42,13 @@ def merge_batches(batches: Sequence[WriteBatch]) -> WriteBatch:
     """All batches as one, their rows in order."""
     if len(batches) == 1:
         return batches[0]
-    tables = [batch.inserts for batch in batches if batch.inserts is not None]
+    parts = [batch.rows for batch in batches if batch.rows is not None]
     deletes: dict[Source, list[BitMap64]] = {}
     for batch in batches:
         for source, rows in batch.deletes.items():
             deletes.setdefault(source, []).append(rows)
     return WriteBatch(
-        inserts=concat_conforming(tables) if tables else None,
+        rows_of_parts(parts) if parts else None,
         staged=tuple(file for batch in batches for file in batch.staged),
         deletes={source: BitMap64.union(*rows) for source, rows in deletes.items()},
     )
@@ -62,10 +63,14 @@ def final_batch(batch: WriteBatch) -> WriteBatch:
         return batch
     deletes: dict[Source, BitMap64] = dict(batch.deletes)
     del deletes[OWN]
-    assert batch.inserts is not None, "O1: own rows are deleted only where there are some"
-    kept = np.ones(batch.inserts.num_rows, dtype=bool)
+    rows = batch.rows
+    assert rows is not None, "O1: own rows are deleted only where there are some"
+    if isinstance(rows, UnencodedRows):
+        left = rows.only([at not in gone for at in range(rows.num_rows)])
+        return replace(batch, rows=left, deletes=deletes)
+    kept = np.ones(rows.num_rows, dtype=bool)
     kept[np.fromiter(gone, np.int64, len(gone))] = False
-    return replace(batch, inserts=batch.inserts.filter(pa.array(kept)), deletes=deletes)
+    return replace(batch, rows=rows.filter(pa.array(kept)), deletes=deletes)
 
 
 def deletes_of_others(batch: WriteBatch) -> Deletes:
@@ -78,11 +83,11 @@ def deletes_of_others(batch: WriteBatch) -> Deletes:
 
 def is_empty(batch: WriteBatch) -> bool:
     """True if committing the batch changes nothing."""
-    rows = 0 if batch.inserts is None else batch.inserts.num_rows
+    rows = 0 if batch.rows is None else batch.rows.num_rows
     return rows == 0 and not batch.staged and not any(batch.deletes.values())
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class OwnWritesMark:
     """How far the writes had come at a savepoint (O3). `rows`: inline rows."""
 
@@ -104,17 +109,15 @@ class OwnWrites:
     """See the module."""
 
     def __init__(self) -> None:
-        self._pieces: list[pa.Table] = []
+        self._pieces: list[SliceRows] = []
         self._staged: tuple[DataFile, ...] = ()
         self._layers: list[Deletes] = []
         self._merged: WriteBatch | None = None
 
     @property
-    def rows(self) -> pa.Table | None:
+    def rows(self) -> SliceRows | None:
         """The inline rows, dead ones too (O1)."""
-        if len(self._pieces) == 1:
-            return self._pieces[0]
-        return concat_conforming(self._pieces) if self._pieces else None
+        return rows_of_parts(self._pieces) if self._pieces else None
 
     @property
     def inline_bytes(self) -> int:
@@ -130,17 +133,19 @@ class OwnWrites:
         """One more statement's writes."""
         self._merged = None
         self._staged += batch.staged
-        if batch.inserts is not None and batch.inserts.num_rows:
-            self._add_rows(batch.inserts)
+        if batch.rows is not None and batch.rows.num_rows:
+            self._add_rows(batch.rows)
         if batch.deletes:
             self._add_deletes(batch.deletes)
 
-    def _add_rows(self, rows: pa.Table) -> None:
+    def _add_rows(self, rows: SliceRows) -> None:
         pieces = self._pieces
         while pieces and pieces[-1].num_rows <= rows.num_rows:
             if bytes_of(pieces[-1]) + bytes_of(rows) > JOINED_BYTES_MAX:
                 break
-            rows = concat_conforming([pieces.pop(), rows]).combine_chunks()
+            rows = rows_of_parts([pieces.pop(), rows])
+            if not isinstance(rows, UnencodedRows):
+                rows = rows.combine_chunks()
         pieces.append(rows)
 
     def _add_deletes(self, deletes: Deletes) -> None:
@@ -172,11 +177,14 @@ class OwnWrites:
         self._staged = mark.staged
         self._layers = list(mark.deletes)
         left = mark.rows
-        kept: list[pa.Table] = []
+        kept: list[SliceRows] = []
         for piece in self._pieces:
             if left <= 0:
                 break
-            kept.append(piece.slice(0, left))
+            if isinstance(piece, UnencodedRows):
+                kept.append(piece.only([at < left for at in range(piece.num_rows)]))
+            else:
+                kept.append(piece.slice(0, left))
             left -= piece.num_rows
         assert left <= 0, "O1: a mark names rows that are still there"
         self._pieces = kept

@@ -26,6 +26,7 @@ from pyroaring import BitMap64
 from coordinator.core.own_writes import deletes_of_others
 from coordinator.core.predicates import ReadPredicate
 from storage.batch import DataFile, WriteBatch
+from storage.fast_dataclass import fast_dataclass
 from storage.known_rows import KnownRows, OldRows, Points
 from storage.shard import ShardState
 from storage.types import ShardId, Source, Timestamp
@@ -59,7 +60,7 @@ class Verdict(Enum):
     UNSURE = "unsure"
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class CommittedWrites:
     """What one commit did to one shard (I2)."""
 
@@ -92,8 +93,8 @@ def committed_writes(batch: WriteBatch, old: Iterable[OldRows]) -> CommittedWrit
     known: dict[Source, BitMap64] = {}
     came: tuple[KnownRows, ...] = ()
     went: list[KnownRows] = []
-    if batch.inserts is not None and batch.inserts.num_rows:
-        came = (KnownRows.of(batch.inserts),)
+    if batch.rows is not None and batch.rows.num_rows:
+        came = (KnownRows.of(batch.rows),)
     deletes = deletes_of_others(batch)
     if not deletes:
         return CommittedWrites(came, (), batch.staged)

@@ -50,6 +50,7 @@ from sql.catalog.catalog import Catalog, NameDependency, Table, is_whole_catalog
 from storage.batch import DataFile, WriteBatch
 from storage.known_rows import OldRows
 from storage.types import ShardId, Source, Timestamp
+from storage.unencoded_rows import table_of
 
 StagedFiles = tuple[tuple[ShardId, Source], ...]
 """Files of the warehouse that no commit names."""
@@ -413,8 +414,8 @@ class Transaction:
 
     def inline_rows(self) -> dict[ShardId, pa.Table]:
         """All rows that it keeps in memory, by shard, in order."""
-        rows = {shard: own.rows for shard, own in self.writes.items()}
-        return {shard: table for shard, table in rows.items() if table is not None}
+        found = {shard: own.rows for shard, own in self.writes.items()}
+        return {shard: table_of(rows) for shard, rows in found.items() if rows is not None}
 
     def inline_bytes(self) -> int:
         """What these rows take in memory."""

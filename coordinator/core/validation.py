@@ -59,6 +59,7 @@ from coordinator.core.transactions import VALIDATING, Transaction
 from coordinator.core.views.exactness import fallen_behind
 from sql.catalog.catalog import Catalog, Table
 from storage.batch import WriteBatch
+from storage.fast_dataclass import fast_dataclass
 from storage.known_rows import KnownRows
 from storage.shard import ShardState
 from storage.types import ShardId, Source, Timestamp
@@ -88,7 +89,7 @@ class ValidationCounts:
     """These groups."""
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class RecentHistory:
     """What validation looks at: the shards, their recent commits, members ahead in the group."""
 
@@ -366,11 +367,11 @@ def _given(
     """The look-ups of those keys only that the rows to commit have, and that were found free; None:
     that is not known. `entries`: what was committed since they were looked up.
     """
-    if own.inserts is None and not own.staged:
+    if own.rows is None and not own.staged:
         return []
-    if look_ups.predicates is None or own.staged or own.inserts is None:
+    if look_ups.predicates is None or own.staged or own.rows is None:
         return None
-    rows = KnownRows.of(own.inserts)
+    rows = KnownRows.of(own.rows)
     given: list[KeyLookUp] = []
     for look_up in look_ups.predicates:
         if look_up.keys is None or rows.count > TESTED_ROWS_MAX:
@@ -410,7 +411,7 @@ def _taken(
 ) -> str | None:
     """A key of the transaction's rows that commits have brought since, and not taken away."""
     log = recent.writes.log(shard)
-    if log is None or look_up.keys is None or own.inserts is None:
+    if log is None or look_up.keys is None or own.rows is None:
         return None
     # Members ahead are not durable yet: what they bring is no reason to say that a key exists.
     count: dict[tuple[Hashable, ...], int] = {}
@@ -423,7 +424,7 @@ def _taken(
                 for key in found:
                     count[key] = count.get(key, 0) + sign
     # A savepoint may have taken back what was looked up.
-    given = {key for key in _keys_among(look_up, KnownRows.of(own.inserts)) if key}
+    given = {key for key in _keys_among(look_up, KnownRows.of(own.rows)) if key}
     taken = next((key for key, rows in count.items() if rows > 0 and key in given), None)
     return None if taken is None else look_up.key_text(taken)
 

@@ -29,6 +29,7 @@ from sql.catalog.catalog import Table
 from storage.batch import ShardView, WriteBatch
 from storage.grown_view import ViewGrower
 from storage.types import ShardId, Timestamp
+from storage.unencoded_rows import table_of
 
 log = logging.getLogger("meridian.sources")
 
@@ -164,6 +165,6 @@ class LargeTransaction:
         if spooler is None or rows is None:
             return
         self._spoolers.append(spooler)
-        for part in rows.to_batches():
+        for part in table_of(rows).to_batches():
             await spooler.write(part)
         own.spilled(await spooler.finish())

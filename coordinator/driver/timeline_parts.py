@@ -3,16 +3,17 @@
 Part of `timelines.py`, whose invariants these serve (L1).
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from coordinator.core.messages.catalog_changes import CatalogChange, PutTable
 from coordinator.core.messages.identities import ConnectionId, Isolation, TransactionId
 from coordinator.driver.coordination import RequestRefused
 from coordinator.driver.driver import Driver
 from sql.catalog.catalog import Catalog, NameDependency
+from storage.fast_dataclass import fast_dataclass
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class TransactionOrigin:
     """The arguments with which a transaction was begun, its open savepoints and its name look-ups:
     for a part that begins later.
@@ -27,7 +28,7 @@ class TransactionOrigin:
     """Name look-ups that its statements depend on."""
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class TimelinePart:
     """A transaction's part in another timeline than `system`."""
 

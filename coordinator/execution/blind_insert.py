@@ -24,6 +24,7 @@ from compute.reference.executor import PreparedPlan
 from compute.reference.expressions import Row
 from coordinator.core.messages.replies import RefusedReason
 from coordinator.core.messages.requests import Insertion
+from coordinator.core.short_writes.by_key import row_bytes
 from coordinator.driver.coordination import LockBlocks, RequestRefused
 from coordinator.execution.context import Done, Execution, InProcess
 from coordinator.execution.dml.last_year import LastYear
@@ -34,6 +35,7 @@ from coordinator.execution.short_writes.given_values import (
     compile_runtime_values,
     leave_to_general_way,
 )
+from coordinator.execution.short_writes.plain_values import all_pass, value_checks
 from coordinator.transaction.write_alone import run_write_alone
 from sql.catalog.catalog import SYSTEM_TIMELINE, Table
 from sql.errors import SqlError
@@ -41,6 +43,7 @@ from sql.plan.nodes import Values
 from sql.plan.traverse import plan_has_subquery
 from sql.statements.bound import Modify, ModifyKind, ParameterizedStatement
 from sql.types.sql_type import Value
+from storage.unencoded_rows import VALUES_ROWS_MAX, SliceRows, UnencodedRows, schema_message
 
 ROWS_MAX: Final = 64
 """Larger: more statements take the short way. Smaller: groups do not wait for long encodings."""
@@ -52,7 +55,24 @@ class TableRows:
     """Implements RowEncoder for a table."""
 
     def __init__(self, table: Table) -> None:
-        self._maker = BatchMaker([column.type for column in table.columns], stored_schema(table))
+        self.schema = stored_schema(table)
+        self._encoded_schema: bytes | None = None
+        self._maker = BatchMaker([column.type for column in table.columns], self.schema)
+        self._checks = value_checks(table)
+
+    @property
+    def encoded_schema(self) -> bytes:
+        """See RowEncoder."""
+        if self._encoded_schema is None:
+            self._encoded_schema = schema_message(self.schema)
+        return self._encoded_schema
+
+    def rows(self, rows: Sequence[tuple[object, ...]]) -> SliceRows:
+        """See RowEncoder."""
+        checks = self._checks
+        if checks is None or len(rows) > VALUES_ROWS_MAX or not all_pass(checks, rows):
+            return self.table(rows)
+        return UnencodedRows(rows, sum(map(row_bytes, rows)), self)
 
     def table(self, rows: Sequence[tuple[object, ...]]) -> pa.Table:
         """See RowEncoder."""

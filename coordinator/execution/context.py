@@ -73,6 +73,7 @@ from sql.statements.runtime_parameters import RowDefault
 from sql.types.sql_type import Value
 from storage.batch import DataFile, ShardView
 from storage.clock import Clock
+from storage.fast_dataclass import fast_dataclass
 from storage.known_rows import Points
 from storage.types import ShardId, Timestamp
 
@@ -180,7 +181,7 @@ class Spooler(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class ExecutionLimits:
     """Bounds of one statement."""
 
@@ -216,7 +217,7 @@ class ExecutionLimits:
     off in tests that compare them with the general way."""
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Services:
     """What all sessions of a server share."""
 
@@ -433,7 +434,7 @@ class Execution:
 Batches: TypeAlias = AsyncGenerator[pa.RecordBatch, None]
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Done:
     """A statement without rows. `others`: the tags of its further runs (`repeated_writes.py`)."""
 
@@ -446,7 +447,7 @@ def tag_with_count(tag: str) -> Callable[[int], str]:
     return lambda count: f"{tag} {count}"
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Rows:
     """A statement with rows; `tag` takes the number of rows that were sent. `naming`: of oids."""
 

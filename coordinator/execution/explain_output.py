@@ -102,7 +102,7 @@ def output_node(
 def _sizes(view: ShardView) -> tuple[int, int, int]:
     """Files, and the live rows in them and in memory."""
     in_files = sum(piece.row_limit - len(piece.deleted) for piece in view.files)
-    in_memory = sum(piece.rows.num_rows - len(piece.deleted) for piece in view.inline)
+    in_memory = sum(piece.num_rows - len(piece.deleted) for piece in view.inline)
     return len(view.files), in_files, in_memory
 
 

@@ -221,6 +221,6 @@ def _all_places(view: ShardView) -> Sequence[RowIdentity]:
     return [
         (part.source, row)
         for part in view.inline
-        for row in range(part.rows.num_rows)
+        for row in range(part.num_rows)
         if row not in part.deleted
     ]

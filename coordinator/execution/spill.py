@@ -41,7 +41,7 @@ def buffer_rows(
     `keeps_keys`: rows that it deletes come again with the same keys.
     """
     transaction = execution.transaction
-    nbytes = 0 if batch.inserts is None else bytes_of(batch.inserts)
+    nbytes = 0 if batch.rows is None else bytes_of(batch.rows)
     transaction.inline.add(nbytes)
     transaction.wrote = True
     execution.services.coordination.write(transaction.id, table, batch, old, keeps_keys=keeps_keys)

@@ -13,13 +13,13 @@ INVARIANTS
 """
 
 import struct
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from coordinator.pgwire.codec import decode_frontend
 from coordinator.pgwire.messages import Bind, Query
 from ingest.copy_text.encoding import decode_text
 from sql.errors import SqlError
+from storage.fast_dataclass import fast_dataclass
 
 FLIGHT_BYTES_MAX: Final = 1 << 20
 """Of a flight. Larger: long values are decoded beside everybody else's statements."""
@@ -35,7 +35,7 @@ _RUN: Final = _EXECUTE + _SYNC
 _DESCRIBED_RUN: Final = _DESCRIBE + _RUN
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class QueryFlight:
     """A simple query. `size`: its bytes."""
 
@@ -43,7 +43,7 @@ class QueryFlight:
     size: int
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class BindFlight:
     """One run of a prepared statement, `payload` being that of its Bind. `described`: the portal is
     described before it runs.

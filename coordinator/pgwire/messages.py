@@ -13,12 +13,13 @@ Names and fields follow "Message Formats" of PostgreSQL's documentation.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Final, TypeAlias
 
 from sql.errors import SqlError
 from sql.statements.bound import OutputColumn
+from storage.fast_dataclass import fast_dataclass
 
 TEXT_FORMAT: Final = 0
 BINARY_FORMAT: Final = 1
@@ -27,7 +28,7 @@ BINARY_FORMAT: Final = 1
 # ---------------------------------------------------------------- frontend: before the session
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class StartupMessage:
     """Opens a session. `options` has been taken apart already; `_pq_.` options stand apart."""
 
@@ -37,17 +38,17 @@ class StartupMessage:
     protocol_options: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class SslRequest:
     """Asks for TLS; answered by one byte."""
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class GssEncRequest:
     """Asks for GSSAPI encryption; answered by one byte."""
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class CancelRequest:
     """Asks on a connection of its own to cancel what process `pid` runs; never answered."""
 
@@ -55,7 +56,7 @@ class CancelRequest:
     secret: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class PasswordMessage:
     """Answer to an authentication request; its content depends on the method."""
 
@@ -65,14 +66,14 @@ class PasswordMessage:
 # ---------------------------------------------------------------- frontend: the session
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Query:
     """The simple protocol: any number of statements in one text."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Parse:
     """Prepares one statement. Type OID 0 asks for inference."""
 
@@ -81,7 +82,7 @@ class Parse:
     type_oids: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Bind:
     """Makes a portal of a statement. Formats: none (all text), one for all, or one each."""
 
@@ -99,7 +100,7 @@ class Target(StrEnum):
     PORTAL = "P"
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Describe:
     """Asks for the description of a statement or portal."""
 
@@ -107,7 +108,7 @@ class Describe:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Execute:
     """Runs a portal. `max_rows` 0: to the end."""
 
@@ -115,7 +116,7 @@ class Execute:
     max_rows: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Close:
     """Forgets a statement or portal."""
 
@@ -123,48 +124,48 @@ class Close:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Sync:
     """Ends a batch of extended messages: answered by ReadyForQuery."""
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Flush:
     """Asks for what has been answered so far."""
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class CopyData:
     """A piece of a COPY stream, in either direction."""
 
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class CopyDone:
     """The end of a COPY stream, in either direction."""
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class CopyFail:
     """The client gives up a COPY FROM STDIN."""
 
     message: str
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class FunctionCall:
     """The fast-path call. The protocol hands it on as `Malformed` with 0A000."""
 
     function_oid: int
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Terminate:
     """The client says goodbye."""
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Malformed:
     """A frame whose content is no message: bad UTF-8, missing bytes, a function call.
 
@@ -187,17 +188,17 @@ FrontendMessage: TypeAlias = (
 # ---------------------------------------------------------------- backend: before the session
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class EncryptionRefused:
     """The single byte `N` that answers SslRequest and GssEncRequest."""
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class EncryptionAccepted:
     """The single byte `S` that answers SslRequest; what follows is TLS."""
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class NegotiateProtocolVersion:
     """The minor version that we go on with, and the `_pq_.` options we do not know."""
 
@@ -205,31 +206,31 @@ class NegotiateProtocolVersion:
     unknown_options: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class AuthenticationOk:
     """Authentication succeeded."""
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class AuthenticationCleartextPassword:
     """Asks for the password as it is."""
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class AuthenticationSasl:
     """Asks for an exchange by one of these mechanisms, the preferred one first."""
 
     mechanisms: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class AuthenticationSaslContinue:
     """The server's challenge."""
 
     data: bytes = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class AuthenticationSaslFinal:
     """The end of the exchange: what proves the server to the client."""
 
@@ -242,7 +243,7 @@ Authentication: TypeAlias = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class ParameterStatus:
     """Tells the client the value of a setting."""
 
@@ -250,7 +251,7 @@ class ParameterStatus:
     value: str
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class BackendKeyData:
     """What a CancelRequest must show. `secret`: 4 bytes on protocol 3.0, 32 on 3.2."""
 
@@ -269,14 +270,14 @@ class TransactionStatus(StrEnum):
     FAILED = "E"
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class ReadyForQuery:
     """The backend waits for the next command."""
 
     status: TransactionStatus
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Field:
     """A column of a result."""
 
@@ -289,14 +290,14 @@ class Field:
     format: int = TEXT_FORMAT
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class RowDescription:
     """The columns of the rows to come."""
 
     fields: tuple[Field, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class DataRows:
     """Many rows, each a framed DataRow already (M3)."""
 
@@ -304,19 +305,19 @@ class DataRows:
     rows: int
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class CommandComplete:
     """A statement is done. `tag` is the whole tag, e.g. `SELECT 3`."""
 
     tag: str
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class EmptyQueryResponse:
     """Stands for CommandComplete where the text held no statement."""
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class ErrorResponse:
     """A failure. `fields` by PostgreSQL's field letters (S, V, C, M ..), in order."""
 
@@ -333,14 +334,14 @@ class ErrorResponse:
         return dict(self.fields)["V"] in ("FATAL", "PANIC")
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class NoticeResponse:
     """A message that is no failure; the fields of ErrorResponse."""
 
     fields: tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class NotificationResponse:
     """What somebody has sent by NOTIFY; `pid`: of the sender."""
 
@@ -349,39 +350,39 @@ class NotificationResponse:
     payload: str
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class ParseComplete:
     """Answers Parse."""
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class BindComplete:
     """Answers Bind."""
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class CloseComplete:
     """Answers Close."""
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class NoData:
     """Answers Describe where no rows will come."""
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class ParameterDescription:
     """The types of a statement's parameters, $1 first."""
 
     type_oids: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class PortalSuspended:
     """Execute stopped at `max_rows`; there may be more."""
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class CopyInResponse:
     """The client shall send CopyData. One format code a column; text and csv are text."""
 
@@ -389,7 +390,7 @@ class CopyInResponse:
     format: int = TEXT_FORMAT
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class CopyOutResponse:
     """CopyData follows. One format code a column; text and csv are text."""
 
@@ -397,7 +398,7 @@ class CopyOutResponse:
     format: int = TEXT_FORMAT
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class CopyFrames:
     """Many rows of a COPY TO STDOUT, each a framed CopyData already (M3)."""
 

@@ -21,7 +21,6 @@ Not here: which queries are short (`execution/short_read.py`), bytes (`pgwire/fl
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from time import perf_counter
 from typing import Final
 
@@ -54,6 +53,7 @@ from coordinator.session.statement_log import StatementLog
 from coordinator.session.statement_templates import StatementTemplates
 from coordinator.transaction.transaction import SessionTransaction
 from coordinator.variables.variables import Variables
+from storage.fast_dataclass import fast_dataclass
 
 _IS_QUERY: Final = re.compile(r"\s*(?:select|values)\b", re.IGNORECASE)
 
@@ -61,7 +61,7 @@ _BOUND: Final = bytes(encode_backend(BindComplete()))
 _READY: Final = bytes(encode_backend(ReadyForQuery(TransactionStatus.IDLE)))
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class _Answer:
     """The bytes of an answer, and the text that it is an answer to."""
 

@@ -53,6 +53,8 @@ from sql.types.sql_type import Value
 
 _BEGIN: Final = re.compile(r"\s*(begin|start\s+transaction)\s*;?\s*", re.IGNORECASE)
 
+_WITHOUT_MODES: Final = TransactionControl(TransactionVerb.BEGIN)
+
 _MAY_BE_SHORT: Final = (ast.SelectStmt, ast.InsertStmt, ast.UpdateStmt, ast.DeleteStmt)
 
 _BOUND: Final = bytes(encode_backend(BindComplete()))
@@ -106,12 +108,13 @@ class ShortBlocks:
 
     def _begun(self, text: str) -> str:
         """Its tag."""
-        self._transaction.begin_block(TransactionControl(TransactionVerb.BEGIN))
+        self._transaction.begin_block(_WITHOUT_MODES)
         tag = "BEGIN" if text.lstrip()[:1] in "bB" else "START TRANSACTION"
         self._services.counters.completed(tag)
-        counted = self._counting.of(Statement(text, None, 0))
-        if counted is not None:
-            counted.add(self._began, perf_counter(), 0)
+        if self._services.statistics.is_on:
+            counted = self._counting.of(Statement(text, None, 0))
+            if counted is not None:
+                counted.add(self._began, perf_counter(), 0)
         return tag
 
     def run(self, flight: BindFlight) -> bytes | None:

@@ -5,7 +5,6 @@ depends on the session's settings and on the catalog.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from coordinator.execution.context import Services, StatementRuns
 from coordinator.execution.short_read import compile_short_read
@@ -35,9 +34,10 @@ from sql.parser.parse import Statement
 from sql.parser.truncated_names import truncated_name_notices
 from sql.statements.bound import BoundQuery, ParameterizedStatement
 from sql.types.sql_type import Value
+from storage.fast_dataclass import fast_dataclass
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class FilledTemplate:
     """A template under a catalog, and the values of its parameters."""
 
@@ -54,7 +54,7 @@ class FilledTemplate:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class FilledRows:
     """The rows of an INSERT: for each the place of its template, and the values."""
 

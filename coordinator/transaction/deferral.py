@@ -15,13 +15,13 @@ Not here: the checks (`deferred_constraints.py`).
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum, auto
 from typing import TypeAlias
 
 import pyarrow as pa
 
 from sql.catalog.catalog import ForeignKey, Key
+from storage.fast_dataclass import fast_dataclass
 
 
 class PendingCheckKind(Enum):
@@ -34,7 +34,7 @@ class PendingCheckKind(Enum):
     PARENT = auto()
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class PendingCheck:
     """A pending check. `table`: the oid of the table whose rows were changed; `owner`: of the one
     that has the constraint. `rows`: the key columns of these rows, as `table` stores them; None: no
@@ -51,7 +51,7 @@ class PendingCheck:
 _Named: TypeAlias = Mapping[tuple[int, str], bool]
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class DeferralMark:
     """The state at a savepoint (Q2)."""
 

@@ -44,10 +44,10 @@ from storage.delta.snapshot import moved_deleted, next_version
 from storage.delta.statistics import loosened
 from storage.delta.table import table_actions
 from storage.live_files import FileMap, LiveFile, Runs
-from storage.row_schema import concat_conforming
 from storage.row_versions import RowIds, row_count_id
 from storage.shard import Committed, ShardState, Version, staged_file
 from storage.types import Source, Timestamp, inline_source
+from storage.unencoded_rows import SliceRows, table_of_parts
 from storage.view_marks import marked_at
 
 
@@ -150,10 +150,10 @@ def _new_files(
     state: ShardState, tail: tuple[Committed, ...], objects: dict[str, bytes]
 ) -> Iterable[LiveFile]:
     """The file of the inline rows, whose content goes to `objects`, and the staged ones."""
-    with_rows = [(commit, commit.inline.rows) for commit in tail if commit.inline is not None]
+    with_rows = [(commit, commit.inline.stored) for commit in tail if commit.inline is not None]
     inline = [(commit.ts, rows) for commit, rows in with_rows]
     if inline:
-        rows = concat_conforming([rows for _, rows in inline]).combine_chunks()
+        rows = table_of_parts([rows for _, rows in inline]).combine_chunks()
         encoded = encode_file(rows, f"part-{inline[-1][0]}")
         objects[data_path(state.shard, encoded.file.name)] = encoded.content
         ids = RowIds.of_commits((rows.num_rows, commit.first_id) for commit, rows in with_rows)
@@ -163,7 +163,7 @@ def _new_files(
             yield staged_file(file, commit.ts)
 
 
-def _runs(inline: list[tuple[Timestamp, pa.Table]]) -> Runs:
+def _runs(inline: list[tuple[Timestamp, SliceRows]]) -> Runs:
     first_rows: list[int] = []
     row = 0
     for _, rows in inline:

@@ -31,8 +31,8 @@ def version_writes(version: Version) -> set[Write]:
 def batch_writes(ts: Timestamp, batch: WriteBatch) -> set[Write]:
     """What was committed at `ts`."""
     writes: set[Write] = {(ts, file.name) for file in batch.staged}
-    if batch.inserts is not None and batch.inserts.num_rows:
-        writes.add((ts, batch.inserts.num_rows))
+    if batch.rows is not None and batch.rows.num_rows:
+        writes.add((ts, batch.rows.num_rows))
     if any(batch.deletes.values()):
         writes.add((ts, DELETED))
     return writes

@@ -26,6 +26,8 @@ class Throughput:
     per_second: float
     p50_ms: float
     p99_ms: float
+    retried: float = 0.0
+    """Attempts that were refused and made again, for each transaction that committed."""
 
 
 def run_script(
@@ -70,15 +72,19 @@ def run_script(
 
 
 def summarize(log: Iterable[str]) -> Throughput:
-    """Throughput of a log: `client number latency_us script epoch_s epoch_us` a line (B1)."""
+    """Throughput of a log: `client number latency_us script epoch_s epoch_us` a line, and how often
+    it was tried again, if it may be (B1).
+    """
     latencies: list[int] = []
     ends: list[int] = []
+    retries = 0
     for line in log:
         words = line.split()
         if words[2] == "failed":
             raise RuntimeError(f"a transaction failed: {line}")
         latencies.append(int(words[2]))
         ends.append(int(words[4]) * 1_000_000 + int(words[5]))
+        retries += int(words[6]) if len(words) > 6 else 0
     if not latencies:
         raise RuntimeError("no transaction was finished")
     begin = min(end - latency for end, latency in zip(ends, latencies, strict=True))
@@ -86,6 +92,7 @@ def summarize(log: Iterable[str]) -> Throughput:
         per_second=len(latencies) / ((max(ends) - begin) / 1_000_000),
         p50_ms=percentile(latencies, 50) / 1000,
         p99_ms=percentile(latencies, 99) / 1000,
+        retried=retries / len(latencies),
     )
 
 

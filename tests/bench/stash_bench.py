@@ -106,7 +106,7 @@ async def txns_figures(directory: Path) -> None:
     shards = [ShardId(f"t{number:016x}") for number in range(1000)]
     await txns.commit_at(Commit(Timestamp(1), Token("0"), {}, registers=tuple(shards)))
     rows = pa.table({"id": [1], "name": ["x" * 20], "price": [1.5]})
-    batch = WriteBatch(inserts=rows)
+    batch = WriteBatch(rows)
 
     async def commit(number: int, tables: int) -> None:
         start = number % 900

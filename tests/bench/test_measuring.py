@@ -24,6 +24,11 @@ def test_throughput_counts_from_the_first_begin_to_the_last_end() -> None:
     assert summarize(log) == Throughput(per_second=1.5, p50_ms=1000, p99_ms=1500)
 
 
+def test_attempts_that_were_refused_are_counted() -> None:
+    log = ["0 0 500000 0 10 500000 3", "1 0 1000000 0 11 0 0"]
+    assert summarize(log).retried == 1.5
+
+
 def test_a_failed_transaction_fails_the_benchmark() -> None:
     with pytest.raises(RuntimeError, match="failed"):
         summarize(["0 0 failed 0 10 0"])

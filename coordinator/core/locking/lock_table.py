@@ -30,6 +30,7 @@ from coordinator.core.locking.modes import (
 from coordinator.core.locking.wait_graph import Edge, Wait, WaitGraph
 from coordinator.core.messages.identities import ConnectionId, RequestId, TransactionId
 from storage.batch import RowIdentity
+from storage.fast_dataclass import fast_dataclass
 from storage.shard import ShardState
 from storage.types import ShardId
 
@@ -37,7 +38,7 @@ DISSOLVED_MAX: Final = 100
 """Waiters moved ahead to dissolve the circles of one request. Beyond, it counts as a deadlock."""
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class LockRequest:
     """A session wants a lock. `txn`: whose end releases it; None: the session's.
 
@@ -87,7 +88,7 @@ class LockVerdict(Enum):
     DEADLOCK = "deadlock"
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Answer:
     """`circle`: PostgreSQL's detail of a deadlock. `served`: others whose wait ended by it."""
 
@@ -491,7 +492,7 @@ def _is_spent(held: HeldLock) -> bool:
     return held.count == 0
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Unlocked:
     """`held`: whether the session had the lock. `served`: those who have got it."""
 

@@ -11,11 +11,11 @@ Not here: who holds and who waits (`lock_table.py`).
 """
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
 from enum import Enum, IntFlag
 from typing import ClassVar, Final, TypeAlias
 
 from sql.catalog.oids import DATABASE_OID
+from storage.fast_dataclass import fast_dataclass
 
 
 class LockMode(IntFlag):
@@ -118,7 +118,7 @@ class LockWait(Enum):
     NO = "no"
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class TableTag:
     """A table, by oid."""
 
@@ -130,7 +130,7 @@ class TableTag:
         return f"relation {self.table} of database {DATABASE_OID}"
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class RowTag:
     """A row of a table: the values of its primary key, or its identity (source, index)."""
 
@@ -144,7 +144,7 @@ class RowTag:
         return f"a row of relation {self.table} of database {DATABASE_OID}"
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class AdvisoryTag:
     """The key of an advisory lock; `two_keys`: it was given as two integers, not as one bigint."""
 

@@ -27,14 +27,14 @@ def follow_replaced_rows(
     locks: LockTable, catalog: Catalog, before: ShardState, ts: Timestamp, batch: WriteBatch
 ) -> None:
     """A group has committed this batch at `ts`; `before`: the shard without it."""
-    if before.shard not in locks.rows or not batch.deletes or batch.inserts is None:
+    if before.shard not in locks.rows or not batch.deletes or batch.rows is None:
         return
     tags = {tag.key: tag for tag in locks.rows.among(before, batch.deletes) if not tag.by_identity}
     table = catalog.by_oid(next(iter(tags.values())).table) if tags else None
     key = None if table is None else next((k for k in table.keys if k.primary), None)
     if key is None:
         return
-    rows = KnownRows.of(batch.inserts)
+    rows = KnownRows.of(batch.rows)
     columns = [rows.values(ordinal) for ordinal in key.columns]
     for index, values in enumerate(zip(*columns, strict=True)):
         tag = tags.get(equal_key(values))
@@ -54,9 +54,9 @@ def newest_names(
     if key is None or not by_key:
         return names
     for commit in state.tail[bisect_right(state.tail, after, key=attrgetter("ts")) :]:
-        if commit.inline is None or not has_schema(commit.inline.rows.schema, state.schema):
+        if commit.inline is None or not has_schema(commit.inline.stored.schema, state.schema):
             continue
-        rows = KnownRows.of(commit.inline.rows)
+        rows = KnownRows.of(commit.inline.stored)
         columns = [rows.values(ordinal) for ordinal in key.columns]
         for index, values in enumerate(zip(*columns, strict=True)):
             tag = by_key.get(equal_key(values))

@@ -1,16 +1,16 @@
 """Requests for locks (`coordinator.core.locking`), and what follows from having waited."""
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 
 from coordinator.core.locking.modes import LockMode, LockTag, LockWait, RowTag
 from coordinator.core.messages.identities import ConnectionId, RequestId, TransactionId
 from sql.catalog.catalog import Table
+from storage.fast_dataclass import fast_dataclass
 from storage.known_rows import equal_key
 from storage.types import Source
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class AcquireLock:
     """Reply LockAnswered; or Refused: 40P01 if it would wait for ever, 40001 if the transaction has
     read what was changed meanwhile.
@@ -30,7 +30,7 @@ class AcquireLock:
     single: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class RowsToLock:
     """Rows of a table as a scan of the transaction showed them. `keys`: the values of the primary
     key, row by row; None: the table has none.
@@ -50,7 +50,7 @@ class RowsToLock:
         return [RowTag(oid, row, by_identity=True) for row in rows]
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class LockRows:
     """Reply LockAnswered once the transaction holds all of these rows, or `again` once it holds the
     first that was not free; or Refused, as for AcquireLock.
@@ -70,7 +70,7 @@ class LockRows:
     limit: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class CancelLock:
     """Nobody waits for the reply to AcquireLock any more, or knows of it: leave the line. A lock of
     the session that was granted meanwhile is given back. No reply.
@@ -79,7 +79,7 @@ class CancelLock:
     wanted: AcquireLock | LockRows
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class ReleaseLock:
     """Reply Released: give back a lock that the session holds by itself, once."""
 
@@ -89,21 +89,21 @@ class ReleaseLock:
     mode: LockMode
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class ReleaseSessionLocks:
     """Give back all locks that the session holds by itself. No reply."""
 
     owner: ConnectionId
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class DropLocks:
     """For the simulation alone, no session sends it: all row and table locks are lost, and their
     sessions do not know (K6 of `locking`). No reply.
     """
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class RefreshSnapshot:
     """Reply Snapshot: the newest, if nothing that the transaction has read or written has changed
     since its own; else its own.

@@ -1,7 +1,6 @@
 """Replies to requests: one of `ReplyValue` for each request that says so."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
 
@@ -14,10 +13,11 @@ from coordinator.core.notifications.changes import TakenNotifications
 from coordinator.core.short_writes.by_key import RowValues
 from sql.catalog.catalog import Catalog, Table
 from storage.batch import ShardView
+from storage.fast_dataclass import fast_dataclass
 from storage.types import ShardId, Timestamp
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Snapshot:
     """A timestamp and the catalog true at it (with the transaction's own DDL, at its own
     timestamp).
@@ -27,36 +27,36 @@ class Snapshot:
     catalog: Catalog
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Views:
     """One view per table, in the order asked for."""
 
     views: tuple[ShardView, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class InlineRows:
     """Rows that a transaction has in memory, by shard; the order is that of their names."""
 
     rows: Mapping[ShardId, pa.Table]
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Leased:
     """The lease is held."""
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class LoadAwaited:
     """A source has loaded something, or stands."""
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class UpstreamsReached:
     """All that upstreams had committed at the request is readable."""
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class LockAnswered:
     """The lock is held, unless it was not free and the request was not to wait.
 
@@ -70,7 +70,7 @@ class LockAnswered:
     taken: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Blocked:
     """A single statement does not commit now: somebody holds what it would change. Nothing of it is
     left, but its transaction is open, to wait for the lock and to begin again.
@@ -80,14 +80,14 @@ class Blocked:
     mode: LockMode
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Released:
     """Whether the session had the lock."""
 
     held: bool
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Committed:
     """Durable and visible. `ts`: the commit timestamp (the read timestamp if nothing was
     written). `affected`: how many rows a ChangeByKey has changed; `returned`: what RETURNING shows.
@@ -98,7 +98,7 @@ class Committed:
     returned: tuple[RowValues, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class ChangedByKey:
     """How many rows a ChangeInBlock has changed, and about what the new ones take; None: nothing
     has happened, and the general way is to be taken (I1 of `short_writes/in_block.py`).
@@ -112,14 +112,14 @@ class ChangedByKey:
     """Rows that are not free, or have changed: who has locked them may come again."""
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Subscribed:
     """The subscription is known."""
 
     id: SubscriptionId
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class TableId:
     """A fresh oid and shard."""
 
@@ -127,12 +127,12 @@ class TableId:
     shard: ShardId
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Maintained:
     """OPTIMIZE or VACUUM is done."""
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Stopped:
     """Nothing is in flight any more."""
 
@@ -148,7 +148,7 @@ class RefusedReason(StrEnum):
     OTHER = "other"
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Refused:
     """The request did not happen. `source`: the oid of the one that is to load something."""
 

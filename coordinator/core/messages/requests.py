@@ -5,7 +5,7 @@ Requests are imperative and carry the id that their reply names. Every message i
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from coordinator.core.change_streams.steps import SubscriptionId, SubscriptionRequest
@@ -40,12 +40,14 @@ from coordinator.core.short_writes.by_key import WriteByKey
 from coordinator.core.sources.completions import AsideMessage, SourceMessage, UpstreamReleased
 from coordinator.core.views.deltas import AttachComputed, PutViewProgram, ViewsMaintained
 from sql.catalog.catalog import Catalog, NameDependency, Table
-from storage.batch import DataFile, RowEncoder, WriteBatch
+from storage.batch import DataFile, WriteBatch
+from storage.fast_dataclass import fast_dataclass
 from storage.known_rows import OldRows
 from storage.types import ShardId, Timestamp
+from storage.unencoded_rows import RowEncoder
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Begin:
     """Open a transaction. Nothing is chosen or held yet. No reply."""
 
@@ -57,7 +59,7 @@ class Begin:
     """The bound of bounded staleness, and of nothing else."""
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class TakeSnapshot:
     """Reply Snapshot. Without `as_of`: the transaction's timestamp, chosen at its first snapshot.
 
@@ -73,7 +75,7 @@ class TakeSnapshot:
     at_least: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class AdoptSnapshot:
     """Reply Snapshot: the transaction reads where `exporter` does, or Refused if that is over."""
 
@@ -83,14 +85,14 @@ class AdoptSnapshot:
     ts: Timestamp
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class PinSnapshot:
     """The transaction's timestamp was told to its client: it moves no more. No reply."""
 
     txn: TransactionId
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Scan:
     """Reply Views of the tables' shards at `ts`, which TakeSnapshot gave this transaction.
 
@@ -110,7 +112,7 @@ class Scan:
     skipped: Mapping[int, LockMode] = field(default_factory=dict[int, LockMode])
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class WriteRows:
     """Buffer writes into the transaction: visible to its own later scans. No reply.
 
@@ -125,7 +127,7 @@ class WriteRows:
     keeps_keys: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class ChangeCatalog:
     """Buffer DDL into the transaction: visible in its own later snapshots. No reply."""
 
@@ -133,7 +135,7 @@ class ChangeCatalog:
     changes: tuple[CatalogChange, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class RecordLookUps:
     """Names that the transaction rests on: if it writes, they must still mean the same (A6 of
     `validation.py`). No reply.
@@ -143,7 +145,7 @@ class RecordLookUps:
     names: Collection[NameDependency]
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class BeginStatement:
     """Another statement of a block: what it reads can be forgotten until the next one, should it
     begin again. No reply.
@@ -152,7 +154,7 @@ class BeginStatement:
     txn: TransactionId
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Savepoint:
     """Remember the transaction's writes and DDL under a number that ascends from 1. No reply."""
 
@@ -160,7 +162,7 @@ class Savepoint:
     number: int
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class ReleaseSavepoint:
     """Forget a savepoint and those after it; what was written since stays. No reply."""
 
@@ -168,7 +170,7 @@ class ReleaseSavepoint:
     number: int
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class RollbackTo:
     """Undo writes and DDL since a savepoint, 0: all of them. What was read stays read. No reply.
 
@@ -180,7 +182,7 @@ class RollbackTo:
     keeps_locks: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class TakeInlineRows:
     """Reply InlineRows: all rows that the transaction keeps in memory; they stay until Spilled."""
 
@@ -188,7 +190,7 @@ class TakeInlineRows:
     txn: TransactionId
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Spilled:
     """The inline rows of these shards are in these staged files now, in order. No reply."""
 
@@ -196,7 +198,7 @@ class Spilled:
     files: Mapping[ShardId, tuple[DataFile, ...]]
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class TakeLease:
     """Reply Leased when the transaction alone may commit writes to these tables, until it ends."""
 
@@ -205,7 +207,7 @@ class TakeLease:
     tables: tuple[Table, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class CommitTransaction:
     """Reply Committed or Refused; the transaction is over either way. `single`: it is of one
     statement that nobody has seen, and may be answered Blocked.
@@ -218,7 +220,7 @@ class CommitTransaction:
     single: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Insertion:
     """Rows for a table, by a transaction that does nothing else and reads nothing.
 
@@ -233,14 +235,14 @@ class Insertion:
     names: Collection[NameDependency]
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class SourceRequest:
     """Of somebody who waits for sources."""
 
     request: RequestId
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class AwaitLoad(SourceRequest):
     """Wait until a source has loaded something, or cannot: what was not loaded is looked at again.
     Ends in LoadAwaited.
@@ -249,7 +251,7 @@ class AwaitLoad(SourceRequest):
     source: int
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class AwaitUpstreams(SourceRequest):
     """Wait until all that the upstreams of these sources have committed by now is readable. Ends in
     UpstreamsReached or Refused: 57014 after `timeout_us`, or if a source stands.
@@ -259,12 +261,12 @@ class AwaitUpstreams(SourceRequest):
     timeout_us: int
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class LeaveUpstreams(SourceRequest):
     """Nobody waits for the reply to AwaitUpstreams any more. No reply."""
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class InsertRows:
     """A whole transaction. Reply Committed, Blocked (then there is none) or Refused."""
 
@@ -273,7 +275,7 @@ class InsertRows:
     insertion: Insertion
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class ChangeByKey:
     """A whole transaction that changes rows by key. Reply Committed, Blocked (then there is none)
     or Refused; STALE if the general way has to say what becomes of it (E5 of `short_writes.py`).
@@ -284,7 +286,7 @@ class ChangeByKey:
     change: WriteByKey
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class ChangeInBlock:
     """A statement of a transaction that changes rows by key. Reply ChangedByKey."""
 
@@ -293,7 +295,7 @@ class ChangeInBlock:
     change: WriteByKey
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class ReadInBlock:
     """A statement of a transaction that reads rows of a table. Reply Views, of that table; of none
     if the general way is to be taken. `names`: those that it rests on.
@@ -306,7 +308,7 @@ class ReadInBlock:
     names: Collection[NameDependency]
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class AbortTransaction:
     """Forget the transaction, whatever it does; a commit under way is still resolved. No reply.
 
@@ -316,7 +318,7 @@ class AbortTransaction:
     txn: TransactionId
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Advance:
     """The transaction's commit brings its timeline, one without a clock, to `ts` at least."""
 
@@ -324,7 +326,7 @@ class Advance:
     ts: Timestamp
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class CatalogPublished:
     """DDL has been committed in the system timeline; for the cores of the others."""
 
@@ -332,7 +334,7 @@ class CatalogPublished:
     catalog: Catalog
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class TakeNotifications:
     """Reply TakenNotifications: what the session hears next; it is idle."""
 
@@ -340,7 +342,7 @@ class TakeNotifications:
     owner: ConnectionId
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class BeginSubscription:
     """Reply Subscribed: changes after a timestamp that the transaction holds are to be had by
     TakeStep; 72000 if they are not known that far back.
@@ -351,7 +353,7 @@ class BeginSubscription:
     wanted: SubscriptionRequest
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class TakeStep:
     """Reply ChangeStep, at once: what the subscription may tell next, perhaps nothing (S4 of
     `change_streams/subscriptions.py`).
@@ -361,7 +363,7 @@ class TakeStep:
     subscription: SubscriptionId
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class MoveSubscription:
     """Everything up to `ts` was told. No reply."""
 
@@ -369,21 +371,21 @@ class MoveSubscription:
     ts: Timestamp
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Unsubscribe:
     """The subscription is over. No reply."""
 
     subscription: SubscriptionId
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class NewTableId:
     """Reply TableId: an oid and a shard that were never used."""
 
     request: RequestId
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Optimize:
     """Rewrite small and half-deleted files of these tables. Reply Maintained when it is done."""
 
@@ -391,7 +393,7 @@ class Optimize:
     tables: tuple[Table, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Vacuum:
     """Delete files that nobody can read any more, of these tables or all. Reply Maintained."""
 
@@ -399,19 +401,19 @@ class Vacuum:
     tables: tuple[Table, ...] | None
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Tick:
     """Time has passed."""
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Disconnected:
     """A connection is gone: all its transactions are aborted."""
 
     owner: ConnectionId
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class ShutDown:
     """Flush what is dirty and hand the unused timestamps back. Reply Stopped when nothing is
     left.

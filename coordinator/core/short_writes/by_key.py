@@ -10,7 +10,9 @@ from typing import Final, Protocol, TypeAlias
 from coordinator.core.locking.modes import LockMode
 from coordinator.core.predicates import ReadPredicate
 from sql.catalog.catalog import Key, NameDependency, Table
-from storage.batch import RowEncoder, RowIdentity, ShardView
+from storage.batch import RowIdentity, ShardView
+from storage.fast_dataclass import fast_dataclass
+from storage.unencoded_rows import RowEncoder
 
 RowValues: TypeAlias = tuple[object, ...]
 """A row: one value for each column of the table, as in `sql/types/sql_type.py`."""
@@ -35,7 +37,7 @@ class CurrentRow:
     """What others were told last (E2); at first what the shard has."""
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class ChangedRow:
     """Replace a row, delete it (`values` is None), or make a new one (`row` is None). `returned`:
     what RETURNING shows of it; None without.
@@ -136,7 +138,7 @@ class WriteByKey(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class WriteAnswer:
     """What a short write is answered: how many rows it changes, and the rows of RETURNING."""
 

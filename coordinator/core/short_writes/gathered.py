@@ -29,10 +29,11 @@ from coordinator.core.short_writes.by_key import (
 )
 from coordinator.core.validation import WritesAhead
 from sql.catalog.catalog import Key, Table
-from storage.batch import RowEncoder, RowIdentity, WriteBatch
+from storage.batch import RowIdentity, WriteBatch
 from storage.known_rows import KnownRows
 from storage.shard import ShardState
 from storage.types import ShardId, Source, Timestamp
+from storage.unencoded_rows import RowEncoder
 
 GATHER_WORK_MAX: Final = 250
 """What one gather evaluates, in rows that are looked up and computed: about 20 µs each, so 5 ms.
@@ -142,9 +143,9 @@ class _ShardRows:
         self._untold.clear()
         if not came and not went:
             return None
-        if batch is not None and not self._is_told and batch.inserts is not None:
+        if batch is not None and not self._is_told and batch.rows is not None:
             # They are the very rows of the batch, in its order.
-            return CommittedWrites((KnownRows.of(batch.inserts),), self._known(went))
+            return CommittedWrites((KnownRows.of(batch.rows),), self._known(went))
         self._is_told = True
         return CommittedWrites(self._known(came), self._known(went))
 
@@ -163,7 +164,7 @@ class _ShardRows:
         if not came and not deletes:
             return None
         assert self.encoder is not None, "E1: a member has looked"
-        return WriteBatch(self.encoder.table(came) if came else None, deletes=deletes)
+        return WriteBatch(self.encoder.rows(came) if came else None, deletes=deletes)
 
     def changed_deletes(self) -> Mapping[Source, BitMap64]:
         """The rows of the shard that are gone, by identity."""

@@ -18,7 +18,6 @@ INVARIANTS
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from pyroaring import BitMap64
@@ -50,10 +49,12 @@ from coordinator.core.state import CoreState
 from coordinator.core.transactions import Transaction
 from sql.catalog.catalog import Key, Table
 from sql.catalog.temporary import is_temporary_schema
-from storage.batch import RowEncoder, ShardView, WriteBatch
+from storage.batch import ShardView, WriteBatch
+from storage.fast_dataclass import fast_dataclass
 from storage.known_rows import KnownRows, OldRows
 from storage.shard import ShardState
 from storage.types import OWN, ShardId, Source, Timestamp
+from storage.unencoded_rows import RowEncoder
 
 
 def answer_in_block(core: CoreState, message: ChangeInBlock | ReadInBlock) -> list[Effect]:
@@ -190,7 +191,7 @@ def _batch(encoder: RowEncoder, changes: Sequence[ChangedRow]) -> WriteBatch:
             assert change.row.base is not None, "a row of a view has an identity"
             source, index = change.row.base
             deletes.setdefault(source, BitMap64()).add(index)
-    return WriteBatch(encoder.table(came) if came else None, deletes=deletes)
+    return WriteBatch(encoder.rows(came) if came else None, deletes=deletes)
 
 
 _PLAIN_TYPES: Final = frozenset({"bool", "int2", "int4", "int8", "text", "varchar"})
@@ -221,7 +222,7 @@ def _old_rows(table: Table, encoder: RowEncoder, changes: Sequence[ChangedRow]) 
 # --- locks --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class _Wanted:
     """`implicit`: the statement changes them."""
 

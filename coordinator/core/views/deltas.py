@@ -70,7 +70,7 @@ class InputRows:
     @property
     def is_changed(self) -> bool:
         """Whether rows came or went."""
-        rows = self.changes.inserts
+        rows = self.changes.rows
         return bool(self.changes.deletes) or (rows is not None and rows.num_rows > 0)
 
 

@@ -93,7 +93,7 @@ def _input_rows(core: CoreState, table: Table, unit: LaneUnit) -> InputRows:
     if batch is None:
         return InputRows(table, before, before, WriteBatch())
     state = _state(core, table)
-    batch = WriteBatch(batch.inserts, deletes=state.surviving(batch.deletes))
+    batch = WriteBatch(batch.rows, deletes=state.surviving(batch.deletes))
     return InputRows(table, before, _rows(core, table, batch), batch)
 
 

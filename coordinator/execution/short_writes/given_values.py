@@ -11,7 +11,6 @@ INVARIANTS
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from coordinator.driver.coordination import Coordination
 from coordinator.execution.context import Execution, Services
@@ -20,9 +19,10 @@ from sql.binder.expressions.session_calls import CLOCK_FUNCTIONS, TRANSACTION_ST
 from sql.catalog.objects import SequenceDefinition
 from sql.statements.runtime_parameters import RuntimeParameter
 from sql.types.sql_type import Value
+from storage.fast_dataclass import fast_dataclass
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class ValuesAtHand:
     """Values of runtime parameters, in their order. `taken`: those of sequences among them."""
 

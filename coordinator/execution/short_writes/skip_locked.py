@@ -15,7 +15,7 @@ INVARIANTS
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final, TypeAlias, cast
 
 from compute.access.point_reads import unique_point
@@ -41,6 +41,7 @@ from sql.statements.bound import Modify
 from sql.statements.locking import LockingQuery, LockPolicy
 from sql.types.sql_type import Value
 from storage.batch import RowIdentity, ShardView
+from storage.fast_dataclass import fast_dataclass
 
 TAKEN_MAX: Final = 64
 """The largest LIMIT. Larger: longer stalls of the loop."""
@@ -51,7 +52,7 @@ PASSED_MAX: Final = 1_000
 _Make: TypeAlias = Callable[[Sequence[Value], Collection[NameDependency]], WriteByKey | None]
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class QueueQuery:
     """A query of free rows (T1). `shown`: where its rows have what the statement reads of them."""
 
@@ -62,7 +63,7 @@ class QueueQuery:
     mode: LockMode
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class GivenQueueQuery:
     """Implements FreeRows: the same with values of parameters."""
 
@@ -90,7 +91,7 @@ class GivenQueueQuery:
         return self.query.target.row(view, identity)
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class TakenRows(ShortWrite):
     """SELECT .. FOR UPDATE SKIP LOCKED, and its kin."""
 
@@ -111,7 +112,7 @@ class TakenRows(ShortWrite):
         return [ChangedRow(row, row.values, returned=shown) for row, shown in found]
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class TakingWrite(ShortWrite):
     """UPDATE or DELETE of the row that its query takes. `make`: with the row's values behind the
     parameters; `made`: what it has made for the last evaluation.

@@ -14,7 +14,6 @@ INVARIANTS
 
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final, cast
 
 import pyarrow as pa
@@ -45,6 +44,7 @@ from sql.catalog.catalog import Key, NameDependency, Table
 from sql.plan.nodes import ColumnId, Const, Param, Plan, PlanColumn, RelationId, Scan
 from sql.types.sql_type import Value
 from storage.batch import RowIdentity, ShardView
+from storage.fast_dataclass import fast_dataclass
 
 ROW_BYTES_MAX: Final = 64 << 10
 """Of a row that is computed at the gather. Larger: longer stalls of the loop."""
@@ -109,7 +109,7 @@ class TargetTable:
         return self.stored(row)
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class ShortWrite:
     """Implements WriteByKey but for `evaluate`: a table, and what all statements have. `shows`:
     what RETURNING shows of a row; None without. It raises CannotEvaluate.
@@ -146,7 +146,7 @@ class ShortWrite:
         return ChangedRow(current, row, row_bytes(row), shown)
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class KeyedInsert(ShortWrite):
     """INSERT .. VALUES: all rows, or none of them (S2). `rows`: as they are stored."""
 
@@ -164,7 +164,7 @@ class KeyedInsert(ShortWrite):
         return [self.change(None, row) for row in self.rows]
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Upsert(ShortWrite):
     """INSERT .. VALUES .. ON CONFLICT. `rows`: as they are stored. `update`: the plan of DO UPDATE
     over the number, the existing row and the proposed one; None: DO NOTHING.
@@ -246,7 +246,7 @@ def key_of(key: Key, row: RowValues) -> tuple[Hashable, ...] | None:
     return None if None in values else values
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class RowOfKey:
     """The row that a statement changes: by which key, and what its plan makes of it."""
 
@@ -273,7 +273,7 @@ class RowOfKey:
         return None if made is None else (current, made)
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class WriteOfRow(ShortWrite):
     """What statements have that find the row of a key, and change or lock it."""
 
@@ -294,7 +294,7 @@ class WriteOfRow(ShortWrite):
         """What becomes of the row. `made`: what the plan makes of it. Raises CannotEvaluate."""
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class KeyedUpdate(WriteOfRow):
     """UPDATE .. WHERE key = .., without a change of any key."""
 
@@ -305,7 +305,7 @@ class KeyedUpdate(WriteOfRow):
         return self.change(current, new)
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class KeyedDelete(WriteOfRow):
     """DELETE .. WHERE key = .."""
 
@@ -316,7 +316,7 @@ class KeyedDelete(WriteOfRow):
         return ChangedRow(current, None, returned=shown)
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class KeyedLock(WriteOfRow):
     """SELECT .. WHERE key = .. FOR UPDATE, and its kin. `shown`: where its columns are in what the
     plan makes of a row.

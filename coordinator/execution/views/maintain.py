@@ -242,7 +242,7 @@ def _narrowed_plans(services: Services) -> NarrowedPlans:
 def _as_if(view: ShardView) -> InputChange:
     """Two rows of an input, one that comes and one that goes, if it has any."""
     places = [(part.file.name, part.row_limit, part.deleted) for part in view.files]
-    places += [(part.source, part.rows.num_rows, part.deleted) for part in view.inline]
+    places += [(part.source, part.num_rows, part.deleted) for part in view.inline]
     found: list[ShardView] = []
     for source, count, deleted in places[:2]:
         live = (at for at in range(count) if at not in deleted)

@@ -5,6 +5,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from storage.stash import FORMAT
 from tests.support.former_stash import write_as_before
 from tests.support.servers import Meridian, meridian
 
@@ -51,7 +52,7 @@ def test_nothing_of_it_is_lost(tmp_path: Path, *, checked: bool) -> None:
             # As it is: looking changes nothing.
             assert server.check().stdout == "checked 3 tables: ok\n"
         server.start()
-        assert "the stash has format 2 now" in server.log
+        assert f"the stash has format {FORMAT} now" in server.log
         assert contents(server) == before
         with psycopg.connect(server.dsn, autocommit=True) as connection:
             with pytest.raises(psycopg.errors.UniqueViolation):

@@ -29,6 +29,7 @@ from storage.known_rows import KnownRows, OldRows, Points
 from storage.memory import MemoryObjectStore
 from storage.row_versions import table_columns
 from storage.types import Source
+from storage.unencoded_rows import SliceRows, UnencodedRows, schema_message
 from tests.resilience.history.events import Event, History, Key
 
 CLOCKED = Timeline("clocked")
@@ -146,8 +147,20 @@ class ContentEncoder:
 
     of: Table
 
+    @property
+    def schema(self) -> pa.Schema:
+        return schema_of(self.of)
+
+    @property
+    def encoded_schema(self) -> bytes:
+        return schema_message(self.schema)
+
     def table(self, rows: Sequence[tuple[object, ...]]) -> pa.Table:
         return arrow(self.of, rows)
+
+    def rows(self, rows: Sequence[tuple[object, ...]]) -> SliceRows:
+        is_plain = self.of.columns == COLUMNS
+        return UnencodedRows(rows, 24 * len(rows), self) if is_plain else self.table(rows)
 
 
 @dataclass(frozen=True)

@@ -317,7 +317,7 @@ def upstream_not_asked(patch: pytest.MonkeyPatch) -> None:
         (changes_of_joining_tables_twice, "calm"),
         (loaded_with_its_copy, "calm"),
         (rows_stay_over_a_resnapshot, "calm"),
-        (copied_though_passed, "calm"),
+        (copied_though_passed, "disks"),
         (upstream_not_asked, "calm"),
     ],
     ids=[

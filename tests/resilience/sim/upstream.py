@@ -49,8 +49,6 @@ ROWS_OF_PART = 3
 """Of a snapshot: it has several parts, and may fail between them."""
 PART_MAX = 4
 """Changes of a part: a large transaction has several parts."""
-FAILS_WITHIN = 0.15
-"""Of the reads within a large transaction, whatever the weather: the others seldom fail there."""
 IDENTITY: UpstreamIdentity = {"log": "1"}
 MAIN = "f"
 """The source whose acknowledgements the history has; of others it is only known that they are."""
@@ -81,8 +79,16 @@ class ScriptedSlot:
 class ScriptedUpstream:
     """See the module."""
 
-    def __init__(self, rng: random.Random, found: Callable[[str, str], None]) -> None:
+    def __init__(
+        self,
+        rng: random.Random,
+        found: Callable[[str, str], None],
+        *,
+        fails_within: float = 0.0,
+    ) -> None:
+        """`fails_within`: share of the reads within a transaction that fail, in any weather."""
         self.random = rng
+        self.fails_within = fails_within
         self.found = found
         self.recorder: Recorder | None = None
         self.log: list[UpstreamTransaction] = []
@@ -310,7 +316,7 @@ class ScriptedReader:
             # An exception would only stall the source (F10).
             upstream.found("contract", "a reader reads that nobody has started")
         await self._may_fail("before source.read")
-        if self._taken and rng.random() < FAILS_WITHIN:
+        if self._taken and rng.random() < upstream.fails_within:
             raise ReaderFailure("08006", "the connection is lost within a transaction")
         self._check_holds()
         self._tidy()

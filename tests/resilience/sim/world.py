@@ -120,7 +120,7 @@ class World:
         self.stash = MemoryStash()
         self.store = MemoryObjectStore()
         self.reader = Reader()
-        self.upstream = ScriptedUpstream(self.random, self.found)
+        self.upstream = ScriptedUpstream(self.random, self.found, fails_within=0.15)
         self.trace: list[str] = []
         self.findings: list[Finding] = []
         self.tally = Tally()

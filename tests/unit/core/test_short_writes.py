@@ -33,6 +33,7 @@ from sql.types.sql_type import INT8
 from storage.batch import RowIdentity, ShardView, WriteBatch
 from storage.shard import ShardState
 from storage.types import ShardId, Source, Timestamp, Token
+from storage.unencoded_rows import UnencodedRows, schema_message
 
 TABLE = Table(
     7,
@@ -52,11 +53,18 @@ CATALOG = Catalog(tables={("public", "t"): TABLE, ("public", "o"): OTHER})
 class Encoder:
     """Implements RowEncoder; 99 cannot be stored."""
 
+    schema = SCHEMA
+    encoded_schema = schema_message(SCHEMA)
+
     def table(self, rows: Sequence[RowValues]) -> pa.Table:
         if any(99 in row for row in rows):
             raise ValueError("99")
         columns = [pa.array(list(column), pa.int64()) for column in zip(*rows, strict=True)]
         return pa.Table.from_arrays(columns, schema=SCHEMA)
+
+    def rows(self, rows: Sequence[RowValues]) -> UnencodedRows:
+        self.table(rows)
+        return UnencodedRows(rows, 8 * len(rows), self)
 
 
 class Finder:

@@ -15,6 +15,7 @@ from sql.types.sql_type import INT8
 from storage.batch import DataFile, WriteBatch
 from storage.known_rows import KnownRows, OldRows, Points
 from storage.types import Source
+from storage.unencoded_rows import UnencodedRows, schema_message
 
 COLUMNS = (Column("value", INT8),)
 
@@ -73,11 +74,23 @@ def written(txn: TransactionId, table: Table, arguments: Mapping[str, str]) -> W
 class Numbers:
     """Implements RowEncoder; 13 cannot be stored."""
 
+    @property
+    def schema(self) -> pa.Schema:
+        return table_schema(COLUMNS)
+
+    @property
+    def encoded_schema(self) -> bytes:
+        return schema_message(self.schema)
+
     def table(self, rows: Sequence[tuple[object, ...]]) -> pa.Table:
         values = [value if isinstance(value, int) else None for (value,) in rows]
         if 13 in values:
             raise ValueError("13 brings bad luck")
         return table_of(values)
+
+    def rows(self, rows: Sequence[tuple[object, ...]]) -> UnencodedRows:
+        self.table(rows)
+        return UnencodedRows(rows, 8 * len(rows), self)
 
 
 def inserted(request: RequestId, table: Table, arguments: Mapping[str, str]) -> InsertRows:

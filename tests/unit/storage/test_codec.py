@@ -10,6 +10,7 @@ from storage.batch import DataFile, WriteBatch
 from storage.codec import decode_batch, encode_batch
 from storage.errors import Corrupt
 from storage.types import Source
+from storage.unencoded_rows import StoredValues, UnencodedRows, schema_message
 
 SCHEMA = pa.schema(
     [
@@ -33,6 +34,24 @@ def rows(*ids: int) -> pa.Table:
     )
 
 
+class IdAndName:
+    """Implements RowEncoder for two columns."""
+
+    schema = pa.schema([pa.field("id", pa.int64(), nullable=False), pa.field("name", pa.string())])
+    encoded_schema = schema_message(schema)
+
+    def table(self, rows: StoredValues) -> pa.Table:
+        ids, names = [row[0] for row in rows], [row[1] for row in rows]
+        return pa.table([ids, names], schema=self.schema)
+
+    def rows(self, rows: StoredValues) -> UnencodedRows:
+        return UnencodedRows(rows, 100, self)
+
+
+def values(*ids: int) -> UnencodedRows:
+    return IdAndName().rows([(i, None if i % 3 == 0 else f'na"ï\0 {i}') for i in ids])
+
+
 def assert_same(actual: WriteBatch, expected: WriteBatch) -> None:
     assert (actual.inserts is None) == (expected.inserts is None)
     if actual.inserts is not None:
@@ -43,7 +62,7 @@ def assert_same(actual: WriteBatch, expected: WriteBatch) -> None:
 
 FILE = DataFile(Source("part-1.parquet"), 10, 2_000, '{"numRecords":10,"minValues":{"é":"\\""}}')
 FULL = WriteBatch(
-    inserts=rows(1, 2, 3),
+    rows=rows(1, 2, 3),
     staged=(FILE, DataFile(Source("part-2.parquet"), 0, 1, "{}")),
     deletes={Source("@7"): BitMap64([0, 5]), Source("part-0.parquet"): BitMap64([2**40, 1])},
 )
@@ -53,13 +72,16 @@ FULL = WriteBatch(
     "batch",
     [
         WriteBatch(),
-        WriteBatch(inserts=rows(7)),
-        WriteBatch(inserts=rows()),
-        WriteBatch(inserts=SCHEMA.empty_table()),
-        WriteBatch(inserts=pa.concat_tables([rows(1), rows(2, 3)])),
-        WriteBatch(inserts=rows(*range(100)).slice(40, 3)),
-        WriteBatch(inserts=pa.table({"kind": pa.array(["a", "b", "a"]).dictionary_encode()})),
-        WriteBatch(inserts=pa.table({"kinds": pa.array([["a"], None, []]), "id": [1, 2, 3]})),
+        WriteBatch(rows(7)),
+        WriteBatch(rows()),
+        WriteBatch(SCHEMA.empty_table()),
+        WriteBatch(pa.concat_tables([rows(1), rows(2, 3)])),
+        WriteBatch(rows(*range(100)).slice(40, 3)),
+        WriteBatch(pa.table({"kind": pa.array(["a", "b", "a"]).dictionary_encode()})),
+        WriteBatch(pa.table({"kinds": pa.array([["a"], None, []]), "id": [1, 2, 3]})),
+        WriteBatch(values(1, 2, 3)),
+        WriteBatch(values()),
+        WriteBatch(values(5), (FILE,), {Source("@7"): BitMap64([3])}),
         WriteBatch(staged=(FILE,)),
         WriteBatch(deletes={Source("@7"): BitMap64()}),
         FULL,
@@ -74,8 +96,12 @@ def test_the_order_of_deletes_does_not_matter() -> None:
     assert encode_batch(swapped) == encode_batch(FULL)
 
 
-def test_every_flipped_bit_is_noticed() -> None:
-    value = encode_batch(FULL)
+OF_VALUES = WriteBatch(values(4, 5, 6), FULL.staged, FULL.deletes)
+
+
+@pytest.mark.parametrize("batch", [FULL, OF_VALUES])
+def test_every_flipped_bit_is_noticed(batch: WriteBatch) -> None:
+    value = encode_batch(batch)
     for position in range(len(value)):
         for bit in range(8):
             flipped = bytearray(value)
@@ -84,8 +110,9 @@ def test_every_flipped_bit_is_noticed() -> None:
                 decode_batch(bytes(flipped))
 
 
-def test_every_torn_or_extended_value_is_noticed() -> None:
-    value = encode_batch(FULL)
+@pytest.mark.parametrize("batch", [FULL, OF_VALUES])
+def test_every_torn_or_extended_value_is_noticed(batch: WriteBatch) -> None:
+    value = encode_batch(batch)
     for length in range(len(value)):
         with pytest.raises(Corrupt):
             decode_batch(value[:length])
@@ -112,7 +139,7 @@ def test_any_batch_comes_back(
     ids: list[int], deletes: dict[str, set[int]], files: list[tuple[str, int, int, str]]
 ) -> None:
     batch = WriteBatch(
-        inserts=rows(*ids),
+        rows=rows(*ids),
         staged=tuple(DataFile(Source(name), *rest) for name, *rest in files),
         deletes={Source(source): BitMap64(indexes) for source, indexes in deletes.items()},
     )

@@ -23,7 +23,7 @@ Result = TypeVar("Result")
 
 
 def batch_of(*ids: int) -> WriteBatch:
-    return WriteBatch(inserts=pa.table({"id": pa.array(ids, pa.int64())}))
+    return WriteBatch(pa.table({"id": pa.array(ids, pa.int64())}))
 
 
 def ids_of(batch: WriteBatch) -> str:

@@ -28,7 +28,7 @@ def run(work: Coroutine[object, object, Result]) -> Result:
 
 
 def batch_of(*ids: int) -> WriteBatch:
-    return WriteBatch(inserts=pa.table({"id": pa.array(ids, pa.int64())}))
+    return WriteBatch(pa.table({"id": pa.array(ids, pa.int64())}))
 
 
 async def served(stash: MemoryStash, place: str) -> TxnsShard:
@@ -97,6 +97,20 @@ def test_nothing_is_lost_and_timestamps_stay_closed() -> None:
         assert await txns.find(Token("d")) == 9
         await txns.commit_at(Commit(Timestamp(10), Token("e"), {ShardId("t"): batch_of(5)}))
         assert not await upgrade(before, epoch, PLACES)
+
+    run(story())
+
+
+def test_format_2_changes_nothing_but_its_number() -> None:
+    async def story() -> None:
+        stash = await written()
+        before = MemoryStash(stored_format=2)
+        vars(before).update({**vars(stash), "_format": 2})
+        kept = contents(before)
+        assert await upgrade(before, await before.fence(), PLACES)
+        assert await before.read_format() == FORMAT
+        assert contents(before) == kept
+        assert told(await loaded(before)) == told(await loaded(stash))
 
     run(story())
 

@@ -59,7 +59,7 @@ class ChangedModel(VacuumedModel):
         """Of a staged file of three rows one is gone at once, of some files of two both are."""
         batch = Model.make_batch(self, ts, inline, staged, deletes)
         if batch.inserts is not None:
-            batch = replace(batch, inserts=self.table(batch.inserts.column("k").to_pylist()))
+            batch = replace(batch, rows=self.table(batch.inserts.column("k").to_pylist()))
         own = {
             file.name: BitMap64([1] if file.rows == 3 else [0, 1])
             for file in batch.staged
