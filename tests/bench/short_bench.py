@@ -10,8 +10,8 @@ than the throughput. Rounds are interleaved; medians are printed, the ratio, and
 A transaction that is refused (40001) is sent again, as an application would do. What it costs
 belongs to the transaction; how often it happened is printed.
 
-On a busy machine: `echo -20 > /proc/self/autogroup` first, which both servers get. A TMPDIR in memory
-compares something else: half of what a write costs PostgreSQL is its log on the disk.
+On a busy machine: `echo -20 > /proc/self/autogroup` first, which both servers get. A TMPDIR in
+memory compares something else: half of what a write costs PostgreSQL is its log on the disk.
 """
 
 import argparse
