@@ -49,13 +49,14 @@ def recovered_marks(
     marks: tuple[BehindMark, ...], versions: Iterable[Version]
 ) -> tuple[BehindMark, ...]:
     """The marks of a catalog whose history may begin later than the log (M2)."""
-    if not marks or marks[0].behind is None:
+    first = next(iter(marks), None)
+    if first is None or first.behind is None:
         return marks
-    end = marks[1].since if len(marks) > 1 else None
+    end = next((mark.since for mark in marks[1:]), None)
     told = [one.behind_since for one in versions if end is None or one.cut < end]
-    if not told or told[-1] is None or told[-1] >= marks[0].behind:
+    if not told or told[-1] is None or told[-1] >= first.behind:
         return marks
-    return (replace(marks[0], behind=told[-1]), *marks[1:])
+    return (replace(first, behind=told[-1]), *marks[1:])
 
 
 def _mark_since(mark: BehindMark) -> Timestamp:

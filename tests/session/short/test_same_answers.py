@@ -182,7 +182,10 @@ class Script:
 
     def _step(self, texts: Sequence[str]) -> None:
         chance = self._random.random()
-        if chance < 0.08:
+        if chance < 0.06:
+            # Otherwise most of a script is sent to a transaction that has failed.
+            self._add(Query("rollback"))
+        elif chance < 0.14:
             self._add(Query("set engine = auto"), Query(self._random.choice(OTHERS)))
         elif chance < 0.5:
             self._add(Query(self._filled(self._random.choice(texts))))
