@@ -19,6 +19,10 @@ THREADS_MAX = 2
 TRIES_MAX = 10_000
 
 
+class NothingFinished(RuntimeError):
+    """No transaction ended in the time that a run was given."""
+
+
 @dataclass(frozen=True, slots=True)
 class Throughput:
     """What one run of pgbench measured; times in milliseconds."""
@@ -86,7 +90,7 @@ def summarize(log: Iterable[str]) -> Throughput:
         ends.append(int(words[4]) * 1_000_000 + int(words[5]))
         retries += int(words[6]) if len(words) > 6 else 0
     if not latencies:
-        raise RuntimeError("no transaction was finished")
+        raise NothingFinished("no transaction was finished")
     begin = min(end - latency for end, latency in zip(ends, latencies, strict=True))
     return Throughput(
         per_second=len(latencies) / ((max(ends) - begin) / 1_000_000),
