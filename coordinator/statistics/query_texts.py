@@ -16,6 +16,7 @@ from typing import Final
 from pglast import parser
 
 from coordinator.hidden_secrets import without_secrets
+from sql.parser.read_text import scan_text
 
 SHOWN_TEXT_MAX: Final = 4_096
 """Characters of a text that are kept. Larger: 5,000 entries need more memory."""
@@ -51,7 +52,7 @@ def query_text(text: str) -> QueryText:
 def _without_literals(text: str) -> str:
     """A text that libpg_query does not normalize, as one of our own grammar."""
     try:
-        tokens = parser.scan(text)
+        tokens = [*scan_text(text)]
     except parser.ParseError:
         return text
     given = [int(text[t.start + 1 : t.end + 1]) for t in tokens if t.name == "PARAM"]

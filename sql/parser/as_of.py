@@ -16,6 +16,7 @@ from typing import Final
 
 from pglast import ast, parser
 
+from sql.parser.read_text import parser_trees, scan_text
 from sql.parser.syntax import Node, is_a
 
 _PREFIX: Final = "SELECT "
@@ -37,7 +38,7 @@ class AsOfQuery:
 def split_as_of(text: str, start: int, end: int) -> AsOfQuery | None:
     """The statement `text[start:end]` split at its AS OF, or None if it has none."""
     try:
-        tokens = [token for token in parser.scan(text[:end]) if token.start >= start]
+        tokens = [token for token in scan_text(text[:end]) if token.start >= start]
     except parser.ParseError:
         return None
     for time in _candidates(tokens, end):
@@ -118,7 +119,7 @@ def _expression(text: str, inner: InnerTime) -> tuple[Node, str] | None:
 def inner_times(text: str, start: int, end: int) -> Sequence[InnerTime]:
     """Every AS OF inside of parentheses, the last one first."""
     try:
-        tokens = [token for token in parser.scan(text[:end]) if token.start >= start]
+        tokens = [token for token in scan_text(text[:end]) if token.start >= start]
     except parser.ParseError:
         return ()
     significant = [token for token in tokens if token.name not in ("SQL_COMMENT", "C_COMMENT")]
@@ -212,17 +213,11 @@ def single_target(select: Node) -> Node | None:
     return select.targetList[0].val if set(used) <= allowed else None
 
 
-def parser_trees(text: str) -> Sequence[Node]:
-    """The trees that pglast makes of a text."""
-    trees: Sequence[Node] = parser.parse_sql(text)
-    return trees
-
-
 def statement_bounds(text: str) -> list[tuple[int, int]]:
     """The start and end of each statement of a text, by its top-level semicolons."""
     bounds: list[tuple[int, int]] = []
     start, depth = 0, 0
-    for token in parser.scan(text):
+    for token in scan_text(text):
         depth += {"ASCII_40": 1, "ASCII_41": -1}.get(token.name, 0)
         if token.name == "ASCII_59" and depth <= 0:
             bounds.append((start, token.start))

@@ -14,7 +14,8 @@ from typing import Final
 
 from pglast import ast, parser
 
-from sql.parser.as_of import AsOfQuery, InnerTime, inner_times, parser_trees, split_as_of
+from sql.parser.as_of import AsOfQuery, InnerTime, inner_times, split_as_of
+from sql.parser.read_text import parser_trees
 from sql.parser.syntax import Node, is_a, tree_nodes
 
 _KINDS: Final[Mapping[bool, str]] = {False: "as_of", True: "as_of_at_least"}

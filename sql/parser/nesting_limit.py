@@ -14,7 +14,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from pglast import parser
+from sql.parser.read_text import scan_text
 
 LINKS_MAX: Final = 6_000
 """Less than half of what was seen to crash in a stack of 8 MiB."""
@@ -83,7 +83,7 @@ def _longest_chain(text: str) -> int:
     """The most links that may stand on one path of the tree; what is in parentheses adds up."""
     levels = [_Level()]
     longest = 0
-    for token in parser.scan(text):
+    for token in scan_text(text):
         name = token.name
         if name == "ASCII_40":
             levels.append(_Level())

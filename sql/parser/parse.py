@@ -13,7 +13,6 @@ from pglast import ast, parser
 from sql.errors import SqlError, not_supported, statement_too_complex, syntax_error
 from sql.parser.as_of import (
     nested_as_of_offset,
-    parser_trees,
     split_as_of,
     split_copy_as_of,
     statement_bounds,
@@ -22,6 +21,7 @@ from sql.parser.dated_queries import split_dated, split_dated_source
 from sql.parser.meridian_grammar import parse_meridian_statement
 from sql.parser.meridian_nodes import MeridianNode
 from sql.parser.nesting_limit import is_too_deep
+from sql.parser.read_text import parser_trees, scan_text
 from sql.parser.syntax import Node
 
 STATEMENT_TEXT_MAX: Final = 1 << 28
@@ -129,7 +129,7 @@ def _check_parameters(text: str) -> None:
     """42601 for a name that begins in a parameter, which the parser reads as two words."""
     if _JUNK.search(text) is None:
         return
-    for token in parser.scan(text):
+    for token in scan_text(text):
         found = _JUNK.match(text, token.start) if token.name == "PARAM" else None
         if found is not None:
             message = f'trailing junk after parameter at or near "{found[0]}"'

@@ -15,13 +15,13 @@ from typing import Final
 from pglast import ast, parser
 
 from sql.errors import SqlError, not_supported
-from sql.parser.as_of import parser_trees
 from sql.parser.meridian_nodes import (
     CopySubscribeNode,
     EnvelopeNode,
     ParsedPart,
     SubscribeNode,
 )
+from sql.parser.read_text import parser_trees
 from sql.parser.syntax import Node, is_a
 from sql.parser.token_cursor import TokenCursor, closing_token, token_outside
 

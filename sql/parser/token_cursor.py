@@ -10,8 +10,9 @@ from typing import Final
 from pglast import parser
 
 from sql.errors import SqlError, syntax_error
-from sql.parser.as_of import parser_trees, single_target
+from sql.parser.as_of import single_target
 from sql.parser.meridian_nodes import Identifier, ParsedPart
+from sql.parser.read_text import parser_trees, scan_text
 from sql.parser.syntax import Node
 
 _SELECT: Final = "SELECT "
@@ -22,7 +23,7 @@ _NESTING: Final = {"ASCII_40": 1, "ASCII_41": -1}
 def scan_statement(text: str, start: int, end: int) -> "TokenCursor | None":
     """The tokens of `text[start:end]` but for comments; None if they are none of PostgreSQL's."""
     try:
-        scanned = parser.scan(text[:end])
+        scanned = [*scan_text(text[:end])]
     except parser.ParseError:
         return None
     tokens = [item for item in scanned if item.start >= start and item.name not in _COMMENTS]

@@ -7,9 +7,8 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from pglast import parser
-
 from sql.errors import SqlError
+from sql.parser.read_text import scan_text
 from sql.types.text_input import NAME_BYTES_MAX
 
 _LONG_WORD: Final = re.compile(rf"[\w$]{{{NAME_BYTES_MAX // 4},}}|\"")
@@ -27,7 +26,7 @@ def truncated_name_notices(text: str) -> Iterator[SqlError]:
         for at in range(0, len(text), _SLICE)
     ):
         return
-    for token in parser.scan(text):
+    for token in scan_text(text):
         if token.name != "IDENT":
             continue
         name = text[token.start : token.end + 1]
