@@ -124,7 +124,7 @@ def test_a_killed_server_leaves_everything_in_order(
         ("DELETE FROM meta WHERE name = 'epoch'", "the stash has no epoch"),
         ("UPDATE meta SET value = 'one' WHERE name = 'epoch'", "the stash has no epoch"),
         ("UPDATE meta SET value = 'one' WHERE name = 'format'", "the stash has no format"),
-        ("UPDATE meta SET value = 3 WHERE name = 'format'", "has format 3, this Meridian knows"),
+        ("UPDATE meta SET value = 4 WHERE name = 'format'", "has format 4, this Meridian knows"),
     ],
 )
 def test_damage_of_the_stash(
