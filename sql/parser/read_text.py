@@ -211,8 +211,8 @@ def _part(text: str, found: re.Match[str]) -> tuple[int, int, int, bool]:
             end = _line_end(text, at)
             return at, end, end, True
         case "/*":
-            end = _comment_end(text, at)
-            return (at, at, len(text), True) if end is None else (at, end, end, True)
+            behind = _comment_end(text, at)
+            return (at, at, len(text), True) if behind is None else (at, behind, behind, True)
         case '"':
             return at, at, _found_or_end(text, '"', at + 1) + 1, False
         case "$":
