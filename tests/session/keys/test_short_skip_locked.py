@@ -145,9 +145,9 @@ async def test_rows_of_its_own() -> None:
 
 @on_a_loop
 async def test_a_row_that_was_deleted_comes_back() -> None:
-    """The first look of all was that of the block that had deleted it."""
+    """The first look at its slice was that of the block that had deleted it."""
     async with running() as stack, connected(stack, 1) as (one,):
-        await _made(one)
+        await _made(one, *WARM)
         await one.execute("insert into t values (0, 9, false, null)")
         await one.execute("insert into t values (7, 8, false, null)")
         await one.execute("begin")
