@@ -4,6 +4,7 @@ A view that cannot be maintained in time is left behind with the commit, which g
 """
 
 import asyncio
+from collections import Counter
 
 import pytest
 from psycopg import errors
@@ -343,3 +344,30 @@ async def test_a_program_runs_first_beside_rows_that_are_deleted() -> None:
         await play(one, "delete from t where id = 3000")
         assert await value(one, STATE.format("m")) == "exact"
         assert await all_rows(one, ALL) == [(2, 1)]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select p.a as g, string_agg(p.id || ':' || coalesce(q.id, 0), ',' order by p.id, q.id) as s"
+        " from x p left join x q on p.a = q.a group by p.a",
+        "select s.a as g, s.id, rank() over (partition by s.a order by s.id) as r"
+        " from (select p.id, p.a from x p left join x q on p.a = q.a and q.id > p.id) s",
+    ],
+)
+@on_a_loop
+async def test_null_is_looked_up_as_equal_and_as_unequal_in_one_run(query: str) -> None:
+    """A join finds no row for NULL. Those of the group of NULL were taken to be the same."""
+    async with running(core=PATIENT, maintained=True) as stack, connected(stack, 1) as (one,):
+        stopped(stack)
+        await play(one, "create table x (id int primary key, a int)")
+        await play(one, "insert into x select i, nullif(i % 50, 0) from generate_series(1, 400) i")
+        await play(one, f"create materialized view m with (refresh = 'on commit') as {query}")
+        for change in (
+            "insert into x values (500, null), (501, 7)",
+            "update x set a = 3 where id in (50, 7)",
+            "delete from x where id in (100, 57)",
+        ):
+            await play(one, change)
+            assert await value(one, STATE.format("m")) == "exact"
+            assert Counter(await all_rows(one, "table m")) == Counter(await all_rows(one, query))
