@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from storage.batch import Deletes, bytes_of
 from storage.fast_dataclass import fast_dataclass
-from storage.unencoded_rows import SliceRows, UnencodedRows
+from storage.unencoded_rows import SliceRows, UnencodedRows, table_of
 
 Column: TypeAlias = "pa.ChunkedArray[pa.Scalar[pa.DataType]]"
 Bound: TypeAlias = int | Decimal | str
@@ -56,9 +56,9 @@ class KnownRows:
     @classmethod
     def of(cls, rows: SliceRows) -> "KnownRows":
         """All columns of rows."""
-        if isinstance(rows, UnencodedRows):
+        if isinstance(rows, UnencodedRows) and rows.num_rows:
             return cls.of_values(rows.values, rows.nbytes, rows.table, _is_there)
-        return cls(rows.num_rows, _ColumnsOf(rows))
+        return cls(rows.num_rows, _ColumnsOf(table_of(rows)))
 
     @classmethod
     def made_later(cls, count: int, nbytes: int, make: Callable[[], pa.Table]) -> "KnownRows":

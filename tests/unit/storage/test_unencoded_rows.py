@@ -98,6 +98,18 @@ def test_many_rows_are_arrow() -> None:
     assert isinstance(TableRows(PAIRS).rows([*rows, rows[0]]), pa.Table)
 
 
+def test_rows_of_which_none_are_left_have_all_columns() -> None:
+    # A block has deleted all that it had inserted; whoever validates it asks for its keys.
+    own = OwnWrites()
+    own.add(WriteBatch(stored((1, "a"))))
+    own.add(WriteBatch(deletes={OWN: BitMap64([0])}))
+    left = final_batch(own.merged()).rows
+    assert left is not None
+    known = KnownRows.of(left)
+    assert (known.count, list(known.columns)) == (0, [0, 1])
+    assert (0 in known.columns, 2 in known.columns, known.values(0)) == (True, False, [])
+
+
 def test_own_writes_rewind_and_lose_what_is_deleted() -> None:
     own = OwnWrites()
     own.add(WriteBatch(stored((1, "a"), (2, "b"))))
