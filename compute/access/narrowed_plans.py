@@ -70,8 +70,12 @@ _GROWTH: Final = 4
 """How many times larger a table must be than it was when that was measured, to do it again."""
 
 
-_Asked: TypeAlias = tuple[RelationId, tuple[int, ...], tuple[int, ...], tuple[Row, ...]]
-"""A relation, the columns of its rows, those that are looked up, and for what."""
+_Asked: TypeAlias = tuple[
+    RelationId, tuple[int, ...], tuple[int, ...], tuple[bool, ...], tuple[Row, ...]
+]
+"""A relation, the columns of its rows, those that are looked up, in which of them NULLs are equal,
+and for what.
+"""
 
 _IDENTITY: Final = (
     PlanColumn(ColumnId(-1), "source", TEXT),
@@ -268,10 +272,11 @@ class _Run:
         by_ordinal = {scan.ordinals[one.place]: one for one in narrowed.columns}
         columns = [by_ordinal[ordinal] for ordinal in key.columns]
         wanted = dict.fromkeys([tuple([row[one.equal] for one in columns]) for row in beside])
-        asked = scan.relation, scan.ordinals, key.columns, tuple(wanted)
+        nulls = tuple([one.nulls for one in columns])
+        asked = scan.relation, scan.ordinals, key.columns, nulls, tuple(wanted)
         rows = self.large.known.get(asked)
         if rows is None:
-            nulls, pattern = [one.nulls for one in columns], SingleKey(table, key, ())
+            pattern = SingleKey(table, key, ())
             places = self._every_place(view, pattern, wanted, nulls, is_unique=is_unique)
             if isinstance(places, NotNarrowed):
                 return places

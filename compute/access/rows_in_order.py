@@ -66,7 +66,7 @@ _BEGINNING: Final = Timestamp(0)
 @dataclass(slots=True)
 class _Kept:
     """What was selected for some parameters. `upto`: of the newest view (O3); `known`: slices that
-    were looked at.
+    were looked at. `has_gaps`: some before those may be unknown, since a view did not show them.
     """
 
     schema: pa.Schema
@@ -75,6 +75,7 @@ class _Kept:
     upto: Timestamp = _BEGINNING
     gone: int = 0
     nbytes: int = 0
+    has_gaps: bool = False
 
 
 class RowsInOrder:
@@ -123,7 +124,7 @@ class RowsInOrder:
         """What is kept for the parameters, with the slices that have come."""
         place = tuple(map(_exact, parameters))
         kept = self._kept.get(place)
-        if kept is None or kept.schema is not view.schema:
+        if kept is None or kept.schema is not view.schema or _has_gap(view, kept, own):
             if len(self._kept) >= _SETS_MAX:
                 self._kept.clear()
             kept = self._kept[place] = _Kept(view.schema)
@@ -136,6 +137,8 @@ class RowsInOrder:
             return kept
         found = self._selected(view, coming, parameters)
         kept.known.update([part.source for part in coming])
+        # A slice of which a transaction has deleted all rows is in no view of its own.
+        kept.has_gaps = kept.has_gaps or not view.is_whole
         if found:
             kept.nbytes += sum(map(_bytes, found))
             kept.rows = sort_rows(kept.rows + found, self._order)
@@ -177,6 +180,15 @@ class RowsInOrder:
         kept.nbytes = sum(map(_bytes, kept.rows))
         kept.known = {part.source for part in view.inline if part.source in kept.known}
         kept.gone = 0
+
+
+def _has_gap(view: ShardView, kept: _Kept, own: InlineSlice | None) -> bool:
+    """Whether a slice before one that is known was not looked at: it has come back."""
+    if not kept.has_gaps or view.upto is None or view.upto < kept.upto:
+        return False
+    is_known = [part.source in kept.known for part in view.inline[: -1 if own else None]]
+    kept.has_gaps = not view.is_whole
+    return is_known != sorted(is_known, reverse=True)
 
 
 def _exact(value: Value) -> Value:

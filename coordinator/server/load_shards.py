@@ -138,15 +138,22 @@ class ShardLoader:
         return outcomes
 
     async def _loaded(self, wanted: Sequence[ShardToLoad]) -> dict[ShardId, LoadedLog]:
-        outcomes = await self.store.read_together(partial(_loaded_together, wanted))
+        outcomes = await self._attempt(wanted)
         for _ in range(1, ATTEMPTS):
             failed = [one for one in wanted if isinstance(outcomes[one.shard], Determinate)]
             if not failed:
                 break
             # What looks like damage may be a deposed coordinator that is cleaning the log.
             await asyncio.sleep(ATTEMPT_PAUSE_S)
-            outcomes |= await self.store.read_together(partial(_loaded_together, failed))
+            outcomes |= await self._attempt(failed)
         return outcomes
+
+    async def _attempt(self, wanted: Sequence[ShardToLoad]) -> dict[ShardId, LoadedLog]:
+        try:
+            return await self.store.read_together(partial(_loaded_together, wanted))
+        except Determinate as error:
+            # The storage failed before any log was asked for: its root cannot be opened, say.
+            return {one.shard: error for one in wanted}
 
     async def _check_warehouse(
         self, wanted: list[ShardToLoad], failed: Mapping[ShardId, Determinate]

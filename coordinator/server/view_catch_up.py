@@ -266,9 +266,9 @@ class ViewCatchUp:
         from coordinator.execution.views.attach import put_program
 
         async with self._refreshing(oid, exact=True) as (execution, bound):
-            exact = execution.catalog().exact_views.get(oid)
-            if bound is None or bound.source is None or exact is None:
+            if bound is None or bound.source is None:
                 return
+            exact = execution.catalog().exact_views[oid]
             await self._warm(execution, bound)
             put_program(self._services, bound.table, exact, bound.source)
 

@@ -24,6 +24,7 @@ from sql.types.json.parser import (
     canonical_jsonb,
     json_scalar_text,
     parse_json_tree,
+    parse_jsonb,
     split_json_array,
     split_json_object,
     unquote_json,
@@ -414,5 +415,5 @@ implements("jsonb_pretty(jsonb)")(lambda text: jsonb_pretty(parse_json_tree(text
 implements("json_typeof(json)", "jsonb_typeof(jsonb)")(
     lambda text: json_typeof(parse_json_tree(text))
 )
-implements("json::jsonb")(lambda text: canonical_jsonb(parse_json_tree(text)))
+implements("json::jsonb")(parse_jsonb)
 implements("jsonb::json")(lambda text: text)

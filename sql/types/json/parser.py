@@ -56,7 +56,14 @@ def has_unique_keys(text: str) -> bool:
 
 def parse_jsonb(text: str) -> str:
     """A jsonb value: the canonical text (S1)."""
-    found = _decoded(text)
+    try:
+        found = _JSONB_DECODER.decode(text)
+    except _Overflow:
+        # A key that comes twice may hide such a number: the tree does not tell.
+        check_json_escapes(text)
+        raise _overflow() from None
+    except (ValueError, RecursionError):
+        raise _error(text) from None
     if "\\u" in text or "\\U" in text:
         check_json_escapes(text)
     return canonical_jsonb(found)
@@ -101,8 +108,22 @@ def _no_constant(name: str) -> Decimal:
     raise ValueError(name)
 
 
+class _Overflow(Exception):
+    """A number is none of numeric."""
+
+
+def _numeric(text: str) -> Decimal:
+    value = _number(text)
+    if not value.is_finite():
+        raise _Overflow
+    return value
+
+
 _DECODER: Final = json.JSONDecoder(
     parse_float=_number, parse_int=_number, parse_constant=_no_constant
+)
+_JSONB_DECODER: Final = json.JSONDecoder(
+    parse_float=_numeric, parse_int=_numeric, parse_constant=_no_constant
 )
 
 
@@ -165,10 +186,14 @@ def json_scalar_text(value: JsonTree) -> str:
             raise AssertionError("a container is no scalar")
 
 
+def _overflow() -> SqlError:
+    return SqlError("22003", "value overflows numeric format")
+
+
 def json_number_text(value: Decimal) -> str:
     """A number as numeric shows it."""
     if not value.is_finite():
-        raise SqlError("22003", "value overflows numeric format")
+        raise _overflow()
     return f"{value if value else abs(value):f}"
 
 

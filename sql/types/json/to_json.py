@@ -15,6 +15,7 @@ from sql.types.json.parser import (
     JsonTree,
     canonical_jsonb,
     parse_json_tree,
+    parse_jsonb,
     quote_json,
     unquote_json,
 )
@@ -102,7 +103,10 @@ def value_to_json_tree(value: Value, type_: SqlType, timezone: str) -> JsonTree:
         case str() if type_.name == "record":
             pairs = _fields(value, type_, timezone)
             return {name: value_to_json_tree(part, t, timezone) for name, part, t in pairs}
-        case str() if type_.name in ("json", "jsonb"):
+        case str() if type_.name == "json":
+            # A json holds what no jsonb does: numbers that are too large, escapes of no character.
+            return parse_json_tree(parse_jsonb(value))
+        case str() if type_.name == "jsonb":
             return parse_json_tree(value)
         case int() if type_.name in ("int2", "int4", "int8"):
             return Decimal(value)

@@ -144,6 +144,22 @@ async def test_rows_of_its_own() -> None:
 
 
 @on_a_loop
+async def test_a_row_that_was_deleted_comes_back() -> None:
+    """The first look at its slice was that of the block that had deleted it."""
+    async with running() as stack, connected(stack, 1) as (one,):
+        await _made(one, *WARM)
+        await one.execute("insert into t values (0, 9, false, null)")
+        await one.execute("insert into t values (7, 8, false, null)")
+        await one.execute("begin")
+        await one.execute("delete from t where id = 0")
+        assert await _rows(one, NEXT) == [(7, 16)]
+        await one.execute("rollback")
+        await one.execute("begin")
+        assert await _rows(one, NEXT) == [(0, 18)]
+        await one.execute("rollback")
+
+
+@on_a_loop
 async def test_each_job_is_handed_out_once() -> None:
     """Producers and workers, in blocks and alone, some of which give their job back."""
     async with running() as stack, connected(stack, 6) as sessions:

@@ -154,6 +154,28 @@ def _name(row: Row) -> tuple[object, ...]:
     return row[PLACE], row[PLACE + 1]
 
 
+def test_what_a_transaction_has_deleted_comes_back() -> None:
+    """Also a whole slice that nobody has looked at before, with the slices after it."""
+    plan = query(ORDERS[1][0])
+    rows, state = compiled(plan), ShardState(SHARD, SCHEMA, Timestamp(1))
+    for ts in range(2, 6):
+        state = state.committed(Timestamp(ts), WriteBatch(table([(3, "a", True)])))
+    own = WriteBatch(deletes={Source("@3"): BitMap64([0])})
+    for view in (
+        state.view(Timestamp(2)),
+        state.view(Timestamp(5), own),
+        state.view(Timestamp(4)),
+        state.view(Timestamp(5), WriteBatch(deletes={Source("@4"): BitMap64([0])})),
+        state.view(Timestamp(4)),
+        state.view(Timestamp(5)),
+    ):
+        if view.upto == 4:
+            with pytest.raises(NotInMemoryError):
+                rows.rows(view, ())
+        else:
+            assert list(rows.rows(view, ())) == as_it_is(plan, view)
+
+
 def test_files_with_rows_are_left_to_others() -> None:
     rows = compiled(query())
     state = ShardState(SHARD, SCHEMA, Timestamp(1)).committed(

@@ -78,3 +78,27 @@ def test_a_log_that_cannot_be_read_is_asked_for_again_and_no_other(
     states = load(store, wanted(20))
     assert [state.fence for state in states.values()] == [*[None] * 7, fence, *[None] * 12]
     assert store.times == 3
+
+
+class ClosedStore(MemoryObjectStore):
+    """Its root cannot be opened so many times, before any log is asked for."""
+
+    refusals = 0
+
+    async def read_together(self, reading: Reading[Result]) -> Result:
+        if self.refusals:
+            self.refusals -= 1
+            raise Determinate(".: Input/output error")
+        return await super().read_together(reading)
+
+
+@pytest.mark.parametrize(("refusals", "fence"), [(2, None), (3, Fence.UNREADABLE)])
+def test_a_storage_that_cannot_be_opened_is_asked_again(
+    refusals: int, fence: Fence | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(load_shards, "ATTEMPT_PAUSE_S", 0)
+    store = ClosedStore()
+    store.refusals = refusals
+    states = load(store, wanted(3))
+    assert [state.fence for state in states.values()] == [fence] * 3
+    assert store.refusals == 0

@@ -43,6 +43,17 @@ select '1e200000'::jsonb
 select '1e99999999999999999999999'::jsonb
 select '1e-99999999999999999999999'::jsonb
 select '1e99999999999999999999999'::json::text
+select '{"a": 1e200000, "a": 1}'::jsonb
+select '["\ud800", {"a": 1e-20000, "a": 1}]'::jsonb
+select '{"a": 1e-20000, "a": "\u00e4"}'::jsonb
+select '[{"a": 1e-20000}, tru]'::jsonb
+select '{"a": 1e200000, "a": 1'::jsonb
+select '{"a": 1e200000, "a": 1}'::json::jsonb
+select '"\u0000"'::json::jsonb
+select to_jsonb('"\ud800"'::json)
+select to_jsonb('{"a": 1e200000, "a": 1}'::json)
+select jsonb_build_array('{"a": 1, "a": 1e200000}'::json)
+select '{"a": 1e200000, "a": 1}'::json
 select '[[[[[]]]]]'::jsonb, '{"a":{"b":{"c":[{}]}}}'::jsonb
 select 'true '::json::text, '{"a" : 1}'::json::text, '{"a":1}'::jsonb::text, '[1, 2]'::text::jsonb, '{"x":1,"x":2}'::json::jsonb, '{"x" : 1}'::jsonb::json
 select json '[1]', jsonb '{"a":1}', null::json, null::jsonb
