@@ -69,7 +69,7 @@ def scan_text(text: str) -> Iterator[parser.Token]:
             yield token._replace(start=start, end=end)
     except parser.ParseError as error:
         if short.tells_comment(error):
-            [*parser.scan(text)]
+            list(parser.scan(text))
         raise short.restored_error(error) from None
 
 
