@@ -269,8 +269,9 @@ class ViewCatchUp:
             if bound is None or bound.source is None:
                 return
             exact = execution.catalog().exact_views[oid]
-            await self._warm(execution, bound)
+            # A commit that comes during the first run is better late than without a program.
             put_program(self._services, bound.table, exact, bound.source)
+            await self._warm(execution, bound)
 
     async def _warm(self, execution: Execution, bound: RefreshMaterializedView) -> None:
         """Run the program of a view once, so that no commit waits for the first run."""

@@ -186,13 +186,17 @@ def serving(
     store: MemoryObjectStore | None = None,
     local: Executor | None = None,
     core: CoreSettings | None = None,
+    maintained: bool = False,
 ) -> Iterator[str]:
     """The same server on a loop of its own, for clients that block; its DSN."""
     started: Future[tuple[str, asyncio.AbstractEventLoop, asyncio.Event]] = Future()
 
     async def serve() -> None:
         done = asyncio.Event()
-        async with running(settings, stash=stash, store=store, local=local, core=core) as stack:
+        server = running(
+            settings, stash=stash, store=store, local=local, core=core, maintained=maintained
+        )
+        async with server as stack:
             started.set_result((stack.dsn, asyncio.get_running_loop(), done))
             await done.wait()
 

@@ -168,7 +168,7 @@ def _follow_all(dsn: str) -> list[str]:
 
 @pytest.fixture
 def dsn() -> Iterator[str]:
-    with serving(core=OFTEN) as found:
+    with serving(core=OFTEN, maintained=True) as found:
         with psycopg.connect(found, autocommit=True) as connection:
             connection.execute(SETUP.encode())
         yield found
