@@ -35,11 +35,11 @@ def results_kept_over_a_group_that_was_passed(patch: pytest.MonkeyPatch) -> None
     """What was computed stays as long as nothing else is committed (E3)."""
     kept: list[tuple[ShardState, Any]] = []
 
-    def known(state: ShardState, schema: Any) -> Any:
+    def known(state: ShardState, *others: Any) -> Any:
         for before, rows in kept:
             if before is state:
                 return rows
-        kept.append((state, RowsOfShard(state, schema)))
+        kept.append((state, RowsOfShard(state, *others)))
         return kept[-1][1]
 
     patch.setattr(gathered, "_ShardRows", known)
