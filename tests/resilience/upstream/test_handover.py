@@ -28,8 +28,8 @@ from tests.session.change_streams.followers import until
 GOES_ON_S = 2.0
 """So long a deposed one goes on without its stash."""
 
+SHORT: list[State] = [before_its_slot]
 LONG: list[State] = [
-    before_its_slot,
     inspecting,
     making_its_slot,
     copying,
@@ -42,7 +42,9 @@ LONG: list[State] = [
 ]
 
 
-@pytest.mark.parametrize("state", [pytest.param(state, marks=pytest.mark.slow) for state in LONG])
+@pytest.mark.parametrize(
+    "state", [*SHORT, *(pytest.param(state, marks=pytest.mark.slow) for state in LONG)]
+)
 def test_the_old_coordinator_stands_still(state: State, tmp_path: Path) -> None:
     with handing_over(tmp_path) as pair:
         with state(pair):

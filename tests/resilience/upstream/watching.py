@@ -16,13 +16,18 @@ READ = """
            (SELECT array_agg(writer ORDER BY writer) FROM shop.counts),
            (SELECT array_agg(n ORDER BY writer) FROM shop.counts), meridian.query_timestamp()
 """
-_ACKNOWLEDGED = (
-    "SELECT max(confirmed_flush_lsn - '0/0')::int8 FROM pg_replication_slots "
-    "WHERE database = current_database() AND NOT temporary AND (active_pid IN (SELECT pid FROM "
-    "pg_stat_replication WHERE state IN ('catchup', 'streaming')) OR 1 = (SELECT count(*) FROM "
-    "pg_replication_slots WHERE NOT temporary))"
-)
-"""Of the slot that is read. A coordinator that was deposed may have made another one."""
+_ACKNOWLEDGED = """
+    WITH kept AS (SELECT *, substring(slot_name FROM '_([0-9]+)$')::int AS epoch
+                    FROM pg_replication_slots WHERE database = current_database() AND NOT temporary)
+    SELECT max(confirmed_flush_lsn - '0/0')::int8 FROM kept
+     WHERE epoch = (SELECT max(epoch) FROM kept)
+       AND (active_pid IN (SELECT pid FROM pg_stat_replication
+                            WHERE state IN ('catchup', 'streaming'))
+            OR 1 = (SELECT count(*) FROM kept))
+"""
+"""Of the slot that is read. A coordinator that was deposed may have made another one, which begins
+where upstream is, and may read it, too.
+"""
 
 
 @dataclass(frozen=True, slots=True)
