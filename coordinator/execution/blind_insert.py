@@ -102,7 +102,7 @@ class BlindInsert:
             return None
         if any(row[ordinal] is None for row in rows for ordinal in self.not_null):
             return None
-        nbytes = _size(rows)
+        nbytes = sum(map(row_bytes, rows))
         return (rows, nbytes) if nbytes <= BYTES_MAX and self.last_year.holds(rows) else None
 
 
@@ -176,14 +176,3 @@ async def run_blind_insert(execution: Execution, prepared: ParameterizedStatemen
         leave_to_general_way(execution, given)
         raise
     return Done(insert.tag)
-
-
-def _size(rows: Sequence[Row]) -> int:
-    """About the bytes that the rows take."""
-    size = 0
-    for row in rows:
-        size += 16 * len(row)
-        for value in row:
-            if isinstance(value, (str, bytes)):
-                size += len(value)
-    return size

@@ -61,5 +61,5 @@ class TakenNotifications:
 
 
 def utf8_bytes(text: str) -> int:
-    """How many bytes a text has on the wire."""
-    return len(text) if text.isascii() else len(text.encode())
+    """How many bytes a text has on the wire, or where it is kept."""
+    return len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))

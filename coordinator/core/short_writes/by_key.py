@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol, TypeAlias
 
 from coordinator.core.locking.modes import LockMode
+from coordinator.core.notifications.changes import utf8_bytes
 from coordinator.core.predicates import ReadPredicate
 from sql.catalog.catalog import Key, NameDependency, Table
 from storage.batch import RowIdentity, ShardView
@@ -163,9 +164,11 @@ def keys_of_row(table: Table, values: RowValues) -> Iterable[KeyPlace]:
 
 
 def row_bytes(values: RowValues) -> int:
-    """About what a row takes."""
+    """About what a row takes: some for each value, and the bytes of texts."""
     size = 16 * len(values)
     for value in values:
-        if isinstance(value, (str, bytes)):
+        if isinstance(value, str):
+            size += utf8_bytes(value)
+        elif isinstance(value, bytes):
             size += len(value)
     return size

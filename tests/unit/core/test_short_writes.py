@@ -25,6 +25,7 @@ from coordinator.core.short_writes.by_key import (
     CurrentRows,
     RowValues,
     WriteAnswer,
+    row_bytes,
 )
 from coordinator.core.short_writes.gathered import GATHER_WORK_MAX
 from coordinator.core.transactions import Transaction
@@ -410,3 +411,11 @@ def test_who_meets_a_lock_leaves(change: Change, held: LockMode, *, waits: bool)
         assert not gathered.batches
     else:
         assert gathered.members == (pending,)
+
+
+@pytest.mark.parametrize(
+    ("value", "nbytes"),
+    [("abc", 3), ("äöü", 6), ("a\u20ac", 4), ("\U0001f418", 4), ("\ud800", 3), (b"\xff\xfe", 2)],
+)
+def test_limits_count_the_bytes_of_a_value(value: object, nbytes: int) -> None:
+    assert row_bytes((7, value, None)) == row_bytes((7, None, None)) + nbytes
