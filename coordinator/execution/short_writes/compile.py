@@ -4,7 +4,7 @@ A statement fits if it changes rows of one table by a whole unique key that is n
 and neither it nor the table has anything beyond plain columns and such keys.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final, TypeAlias
@@ -32,11 +32,13 @@ from coordinator.execution.short_writes.statements import (
     KeyedDelete,
     KeyedInsert,
     KeyedUpdate,
+    MakeWrite,
+    Names,
     RowOfKey,
     TargetTable,
     Upsert,
 )
-from sql.catalog.catalog import SYSTEM_TIMELINE, Key, NameDependency, Table
+from sql.catalog.catalog import SYSTEM_TIMELINE, Key, Table
 from sql.catalog.foreign_keys import referencing_keys
 from sql.errors import SqlError
 from sql.plan.nodes import Values
@@ -56,13 +58,7 @@ ROWS_MAX: Final = 64
 VALUES_BYTES_MAX: Final = 64 << 10
 """Of the rows or values of one statement."""
 
-Names: TypeAlias = Collection[NameDependency]
-
 _Shows: TypeAlias = Callable[[RowValues], RowValues]
-
-_Make: TypeAlias = Callable[[Sequence[Value], Names], WriteByKey | None]
-"""A statement that is given its values, the runtime ones behind the client's; None: the general way
-must say what is wrong (I3)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +67,7 @@ class CompiledWrite:
     and is one for blocks (`locking_reads.py`). `waits`: for rows that others hold.
     """
 
-    make: _Make
+    make: MakeWrite
     runtime: RuntimeValues
     returning: ShownRows | None
     only_locks: bool = False
@@ -115,7 +111,7 @@ def compile_short_write(
 
 def _compiled(
     modify: Modify, target: TargetTable, returning: ReturningPlan | None, services: Services
-) -> _Make | None:
+) -> MakeWrite | None:
     match modify.kind:
         case ModifyKind.INSERT:
             update = None if modify.conflict is None else modify.conflict.update
@@ -162,7 +158,9 @@ def _shows(returning: ReturningPlan | None, parameters: Sequence[Value]) -> _Sho
     return None if returning is None else partial(returning.row, tuple(parameters))
 
 
-def _insert(modify: Modify, target: TargetTable, returning: ReturningPlan | None) -> _Make | None:
+def _insert(
+    modify: Modify, target: TargetTable, returning: ReturningPlan | None
+) -> MakeWrite | None:
     source = modify.source
     if modify.tables or not isinstance(source, Values) or not 0 < len(source.rows) <= ROWS_MAX:
         return None
@@ -189,7 +187,7 @@ def _upsert(
     conflict: OnConflict,
     target: TargetTable,
     returning: ReturningPlan | None,
-) -> _Make | None:
+) -> MakeWrite | None:
     keys = target.table.keys
     keyed = {ordinal for key in keys for ordinal in key.columns}
     if conflict.indexes or conflict.tables or not keyed.isdisjoint(conflict.assigned):
@@ -249,7 +247,7 @@ class _Taking:
 
     target: TargetTable
     queue: QueueQuery
-    change: _Make
+    change: MakeWrite
     count: int
 
     def __call__(self, parameters: Sequence[Value], names: Names) -> WriteByKey | None:
@@ -260,7 +258,9 @@ class _Taking:
         return TakingWrite(self.target, names, nbytes, None, given, self.change)
 
 
-def _update(modify: Modify, target: TargetTable, returning: ReturningPlan | None) -> _Make | None:
+def _update(
+    modify: Modify, target: TargetTable, returning: ReturningPlan | None
+) -> MakeWrite | None:
     keyed = {ordinal for key in target.table.keys for ordinal in key.columns}
     of = _row_of_key(modify, target.table)
     if of is None or not keyed.isdisjoint(modify.old):
@@ -268,7 +268,9 @@ def _update(modify: Modify, target: TargetTable, returning: ReturningPlan | None
     return _Change(of, target, returning, KeyedUpdate)
 
 
-def _delete(modify: Modify, target: TargetTable, returning: ReturningPlan | None) -> _Make | None:
+def _delete(
+    modify: Modify, target: TargetTable, returning: ReturningPlan | None
+) -> MakeWrite | None:
     of = _row_of_key(modify, target.table)
     return None if of is None else _Change(of, target, returning, KeyedDelete)
 

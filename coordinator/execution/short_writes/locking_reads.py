@@ -6,8 +6,7 @@
 One row at most has the key, so neither an order nor a limit of one or more changes the answer.
 """
 
-from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from collections.abc import Sequence
 
 from compute.access.point_reads import unique_point
 from compute.reference.joins import KEY_TYPES
@@ -18,7 +17,6 @@ from coordinator.execution.short_read import SHORT_TYPES
 from coordinator.execution.short_writes.compile import (
     VALUES_BYTES_MAX,
     CompiledWrite,
-    Names,
     is_plain_statement,
 )
 from coordinator.execution.short_writes.given_values import compile_runtime_values
@@ -28,7 +26,13 @@ from coordinator.execution.short_writes.skip_locked import (
     TakenRows,
     compile_queue_query,
 )
-from coordinator.execution.short_writes.statements import KeyedLock, RowOfKey, TargetTable
+from coordinator.execution.short_writes.statements import (
+    KeyedLock,
+    MakeWrite,
+    Names,
+    RowOfKey,
+    TargetTable,
+)
 from sql.catalog.catalog import SYSTEM_TIMELINE, Table
 from sql.catalog.meridian_schema import is_server_state
 from sql.plan.nodes import Const, Limit, Plan, Scan, Sort
@@ -36,8 +40,6 @@ from sql.plan.traverse import rewrite_inputs
 from sql.statements.bound import BoundQuery, ParameterizedStatement
 from sql.statements.locking import LockingQuery, LockPolicy
 from sql.types.sql_type import Value
-
-_Make: TypeAlias = Callable[[Sequence[Value], Names], WriteByKey | None]
 
 
 def compile_locking_read(
@@ -65,7 +67,7 @@ def compile_locking_read(
     return CompiledWrite(make, runtime, ShownRows(query.columns, shown), True, waits)
 
 
-def _taking(part: LockingQuery, shown: Scan, services: Services) -> _Make | None:
+def _taking(part: LockingQuery, shown: Scan, services: Services) -> MakeWrite | None:
     """The first free rows (`skip_locked.py`)."""
     queue = compile_queue_query(part, services, shown.ordinals)
     if queue is None or not _is_plain(queue.target.table):
@@ -80,7 +82,7 @@ def _taking(part: LockingQuery, shown: Scan, services: Services) -> _Make | None
     return take
 
 
-def _locking(part: LockingQuery, shown: Scan, services: Services) -> _Make | None:
+def _locking(part: LockingQuery, shown: Scan, services: Services) -> MakeWrite | None:
     """The row of a key."""
     of = _row_of_key(part, services)
     if of is None:

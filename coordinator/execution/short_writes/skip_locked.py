@@ -14,9 +14,9 @@ INVARIANTS
       there, and if this value is its key. Without a free row it changes nothing.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field, replace
-from typing import Final, TypeAlias, cast
+from typing import Final, cast
 
 from compute.access.point_reads import unique_point
 from compute.access.rows_in_memory import NotInMemoryError
@@ -33,8 +33,7 @@ from coordinator.core.short_writes.by_key import (
 )
 from coordinator.execution.context import Services
 from coordinator.execution.locking_queries import LOCK_MODES
-from coordinator.execution.short_writes.statements import ShortWrite, TargetTable
-from sql.catalog.catalog import NameDependency
+from coordinator.execution.short_writes.statements import MakeWrite, ShortWrite, TargetTable
 from sql.plan.known_rows import with_known_rows
 from sql.plan.nodes import Param, output_columns
 from sql.statements.bound import Modify
@@ -48,8 +47,6 @@ TAKEN_MAX: Final = 64
 
 PASSED_MAX: Final = 1_000
 """Rows that are looked at, most of them held by others: about 2 µs each."""
-
-_Make: TypeAlias = Callable[[Sequence[Value], Collection[NameDependency]], WriteByKey | None]
 
 
 @fast_dataclass(frozen=True, slots=True)
@@ -119,7 +116,7 @@ class TakingWrite(ShortWrite):
     """
 
     queue: GivenQueueQuery
-    make: _Make
+    make: MakeWrite
     made: list[WriteByKey] = field(default_factory=list[WriteByKey])
 
     def reads(self) -> Iterable[ReadPredicate | None]:

@@ -14,7 +14,7 @@ INVARIANTS
 
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
-from typing import Final, cast
+from typing import Final, TypeAlias, cast
 
 import pyarrow as pa
 
@@ -33,6 +33,7 @@ from coordinator.core.short_writes.by_key import (
     CurrentRows,
     KeyPlace,
     RowValues,
+    WriteByKey,
     row_bytes,
 )
 from coordinator.execution.blind_insert import TableRows
@@ -54,6 +55,12 @@ _STORED_AS_THEY_ARE: Final = frozenset(
      "timestamp", "timestamptz"}
 )  # fmt: skip
 """Times are whole numbers that fit, as `LastYear` has seen."""
+
+Names: TypeAlias = Collection[NameDependency]
+
+MakeWrite: TypeAlias = Callable[[Sequence[Value], Names], WriteByKey | None]
+"""A statement that is given its values, the runtime ones behind the client's; None: the general way
+must say what is wrong (I3)."""
 
 
 class TargetTable:
@@ -116,7 +123,7 @@ class ShortWrite:
     """
 
     target: TargetTable
-    names: Collection[NameDependency]
+    names: Names
     nbytes: int
     shows: Callable[[RowValues], RowValues] | None
 
