@@ -10,7 +10,7 @@ INVARIANTS
       client has seen nothing of it. Each attempt reads, binds and computes everything anew.
   A2  from the second attempt the statement holds the lease of every table it reads or writes, taken
       before its snapshot, so that it ends however many others write. One that stores the rows of a
-      view that follows its inputs has none of those: it attaches the view no more.
+      view that follows its inputs holds at most that of the view, which it attaches no more.
   A3  a statement is bound with the catalog of the timestamp that it reads at.
   A4  a statement that has waited for a lock begins again, alone and inside; its client has seen
       nothing of it.

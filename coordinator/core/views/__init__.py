@@ -51,7 +51,6 @@ INVARIANTS
   V12 the budget is a timer of the core. What comes late is dropped by its attempt, and its worker
       counts as busy until then. Programs are no records: after a start views are exact, and are
       maintained as soon as catch-up has derived their programs.
-
   V13 the Delta log of a view says since when it is behind (`behind_marks.py`): in the versions at
       whose cut it is behind, and in no others.
 

@@ -63,7 +63,8 @@ def marks_of_history(
                     pass
         for oid in touched & tables.keys():
             table = tables[oid]
-            exact -= set() if _follows(table) else {oid}
+            if not _follows(table):
+                exact.discard(oid)
             shard, behind = ShardId(table.shard), _follows(table) and oid not in exact
             before = found.get(shard) or (BehindMark(ts, None),)
             found[shard] = add_mark(before, ts, behind=behind, kept=None)
