@@ -52,6 +52,9 @@ _CHECKS: Final[dict[str, ValueCheck]] = {
     "timestamptz": _whole_number(64),
 }
 
+PLAIN_TYPES: Final = frozenset(_CHECKS)
+"""Of which JSON and Arrow give values back as they were."""
+
 
 def value_checks(table: Table) -> Sequence[ValueCheck] | None:
     """A check for each column; None if a column's values never stay as they are."""

@@ -40,6 +40,7 @@ from coordinator.execution.blind_insert import TableRows
 from coordinator.execution.dml.last_year import LastYear
 from coordinator.execution.dml.row_sink import stored_schema
 from coordinator.execution.read_predicates import read_predicates
+from coordinator.execution.short_writes.plain_values import PLAIN_TYPES
 from coordinator.execution.short_writes.row_plans import RowPlan
 from sql.catalog.catalog import Key, NameDependency, Table
 from sql.plan.nodes import ColumnId, Const, Param, Plan, PlanColumn, RelationId, Scan
@@ -50,10 +51,7 @@ from storage.fast_dataclass import fast_dataclass
 ROW_BYTES_MAX: Final = 64 << 10
 """Of a row that is computed at the gather. Larger: longer stalls of the loop."""
 
-_STORED_AS_THEY_ARE: Final = frozenset(
-    {"bool", "int2", "int4", "int8", "text", "varchar", "uuid", "bytea", "float8", "date",
-     "timestamp", "timestamptz"}
-)  # fmt: skip
+_STORED_AS_THEY_ARE: Final = PLAIN_TYPES | {"bytea"}
 """Times are whole numbers that fit, as `LastYear` has seen."""
 
 Names: TypeAlias = Collection[NameDependency]
