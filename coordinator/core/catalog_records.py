@@ -202,7 +202,6 @@ def _encode_key(key: Key) -> dict[str, Json]:
 
 
 def _decode_table(record: Mapping[str, Json]) -> Table:
-    columns = cast("Sequence[Mapping[str, Json]]", record["columns"])
     # A start reads every table, and little is said of most.
     further = {name: _FURTHER[name](said) for name, said in record.items() if name in _FURTHER}
     return Table(
@@ -210,7 +209,7 @@ def _decode_table(record: Mapping[str, Json]) -> Table:
         _text(record["schema"]),
         _text(record["name"]),
         _text(record["shard"]),
-        tuple([_decode_column(column) for column in columns]),
+        tuple([_decode_column(column) for column in _objects(record["columns"])]),
         _integer(record["version"]),
         **cast("dict[str, Any]", further),
     )

@@ -54,12 +54,12 @@ def choose_free_rows(
         if may_be_gone and core.groups.writes.any_gone(state, as_deletes([identity])):
             is_any_gone = True
             continue
-        values = wanted.row(view, identity)
+        row = CurrentRow(identity, wanted.row(view, identity))
         # Who waits alone for what was in its way is known by its tag only (H1 of `held_rows.py`).
-        (tag,) = rows_to_lock(table, [CurrentRow(identity, values)]).tags()
+        (tag,) = rows_to_lock(table, [row]).tags()
         if not core.locks.is_free(txn.owner, tag, wanted.mode):
             continue
-        chosen.append((CurrentRow(identity, values), shown))
+        chosen.append((row, shown))
         if len(chosen) == limit:
             return chosen
     if is_any_gone:
