@@ -28,6 +28,7 @@ INVARIANTS
       who hold them until the group has landed. Rows that these have made are seen by nobody yet.
 
 - `by_key`: what an evaluator is and sees. `gathered`: the rows of one gather.
+- `in_block`: a statement of a block, in one step. `free_rows`: what SKIP LOCKED takes there.
 
 Not here: the queue and its order (`group_commit.py`), evaluators
 (`coordinator/execution/short_writes/`).
