@@ -9,11 +9,15 @@ same answer on every engine.
 
 Modules, from the bottom layer up:
   `plan_nodes`                                   properties of a whole plan
+  `identity_cache`, `interruption`               what is remembered of plans; queries that stop
   `executor`, `arrow`                            the contract of an engine, and its Arrow types
   `needed_columns`, `simple_plans`               facts about plans
+  `row_images`, `row_versions`                   rows compared to the bit; their ctid and xmin
   `scan`, `read_size`                            a table view as files and rows for an engine; sizes
   `reference`                                    the evaluator that all layers above build on
+  `compared_rows`                                how many rows a plan compares
   `constant_folding`, `access`                   constants at planning time; rows by key, in process
+  `maintenance`                                  programs of materialized views, on any engine
   `spark`, `duckdb`, `engine_sql`                the SQL engines, which do not import each other
 
 `coordinator` may import this package, but not its parts without I/O (`coordinator.core`,

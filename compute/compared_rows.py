@@ -12,6 +12,7 @@ from typing import Final
 
 from compute.identity_cache import REMEMBERED_NODES_MAX, IdentityCache
 from compute.reference.cost import series_rows
+from compute.scan import row_count_bound
 from sql.plan.conditions import equality_sides, flatten_conjuncts
 from sql.plan.nodes import (
     ColumnId,
@@ -84,9 +85,7 @@ class _Rows:
         match plan:
             case Scan():
                 view = self._views.get(plan.relation)
-                files = () if view is None else view.files
-                inline = 0 if view is None else view.inline_rows
-                return inline + sum(part.row_limit for part in files)
+                return 0 if view is None else row_count_bound(view)
             case Values():
                 return len(plan.rows)
             case SetScan():

@@ -11,7 +11,8 @@ materialized views (`compute/maintenance.py`).
 INVARIANTS
   W2  the rows are those of the plan over all rows of its inputs (W1 of
       `sql/incremental/narrowed_scans.py`).
-  W3  without `may_read` no file is read, and the work is bounded: LOOP_ROWS_MAX and LOOP_WORK_MAX.
+  W3  on the event loop no file is read, and the work is bounded: each plan that is run touches
+      LOOP_WORK_MAX rows at most, and a scan is looked up by LOOP_ROWS_MAX keys at most.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -47,7 +48,8 @@ SMALL_ROWS_MAX: Final = 64
 """Rows in memory of a relation that is read whole. Larger: less looking up, more decoding."""
 
 LOOP_ROWS_MAX: Final = 256
-"""Rows of all scans of a plan on the event loop. Larger: longer stalls for everybody."""
+"""Rows of all scans of a plan on the event loop, and keys that one is looked up by. Larger: longer
+stalls for everybody."""
 
 LOOP_WORK_MAX: Final = 100_000
 """Rows that a plan may touch there; joins by equality touch far fewer than that bound says."""
@@ -216,6 +218,9 @@ class _Run:
             prepared_rows[id(scan)] = found = self._whole(scan)
             sizes[scan.relation] = len(found)
         for narrowed, beside in zip(prepared.narrowed, prepared.besides, strict=True):
+            # A part of the plan: if this is too much, all of it is.
+            if row_work_bound(narrowed.beside, sizes) > work:
+                return self._too_much_work()
             located = self._located(narrowed, [*beside()], most)
             if isinstance(located, NotNarrowed):
                 return located
@@ -226,8 +231,11 @@ class _Run:
             prepared_rows[id(narrowed.scan)] = located
             sizes[relation] = sizes.get(relation, 0) + len(located)
         if row_work_bound(prepared.plan, sizes) > work:
-            return NotNarrowed.COLD if self.decoded else NotNarrowed.ENGINE
+            return self._too_much_work()
         return [*prepared.run()]
+
+    def _too_much_work(self) -> NotNarrowed:
+        return NotNarrowed.COLD if self.decoded else NotNarrowed.ENGINE
 
     def _too_much(self, rows: int) -> NotNarrowed:
         return NotNarrowed.COLD if self.decoded and rows <= ROWS_MAX else NotNarrowed.ENGINE
@@ -276,6 +284,8 @@ class _Run:
         asked = scan.relation, scan.ordinals, key.columns, nulls, tuple(wanted)
         rows = self.large.known.get(asked)
         if rows is None:
+            if len(wanted) > most:
+                return self._too_much(len(wanted))
             pattern = SingleKey(table, key, ())
             places = self._every_place(view, pattern, wanted, nulls, is_unique=is_unique)
             if isinstance(places, NotNarrowed):

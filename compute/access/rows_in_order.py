@@ -163,7 +163,7 @@ class RowsInOrder:
         """The rows of slices that the query selects. What a transaction has deleted may come back,
         and stays.
         """
-        if sum(part.rows.num_rows for part in parts) > COMING_MAX:
+        if sum(part.num_rows for part in parts) > COMING_MAX:
             raise NotInMemoryError
         rows = decode_slices(self._scan, parts, deleted_too=not view.is_whole)
         try:

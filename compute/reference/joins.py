@@ -13,11 +13,9 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from compute.reference.expressions import Evaluator, OuterRowCell, Row, Source
-from sql.plan.conditions import equality_sides, flatten_conjuncts
-from sql.plan.nodes import ColumnRef, Distinct, Expr, Join, JoinKind, output_columns
-
-_WHOLE: Final = frozenset({"int2", "int4", "int8", "oid"})
-"""Types whose `=`, also of two of them, is that of Python's numbers."""
+from sql.plan.conditions import compared_columns, flatten_conjuncts
+from sql.plan.nodes import ColumnRef, Distinct, Join, JoinKind, output_columns
+from sql.types.sql_type import WHOLE_NUMBER_TYPES
 
 KEY_TYPES: Final = frozenset(
     {"bool", "int2", "int4", "int8", "text", "varchar", "uuid", "date", "timestamp", "timestamptz"}
@@ -53,23 +51,22 @@ def equal_places(plan: Join) -> Sequence[EqualPlaces]:
     right = {column.id: place for place, column in enumerate(output_columns(plan.right))}
     found: list[EqualPlaces] = []
     for conjunct in () if plan.condition is None else flatten_conjuncts(plan.condition):
-        ids = [side.id for side in _compared(conjunct)]
-        if len(ids) == 2 and ids[0] in right and ids[1] in left:
+        columns = compared_columns(conjunct)
+        if columns is None or not _are_alike(*columns):
+            break
+        ids = [column.id for column in columns]
+        if ids[0] in right and ids[1] in left:
             ids.reverse()
-        if len(ids) != 2 or ids[0] not in left or ids[1] not in right:
+        if ids[0] not in left or ids[1] not in right:
             break
         found.append(EqualPlaces(left[ids[0]], right[ids[1]], isinstance(conjunct, Distinct)))
     return found
 
 
-def _compared(conjunct: Expr) -> Sequence[ColumnRef]:
-    """The two columns that must be equal, as values are in Python; empty for other conditions."""
-    columns = [side for side in equality_sides(conjunct) if isinstance(side, ColumnRef)]
-    if len(columns) != 2:
-        return ()
-    first, second = (column.type.name for column in columns)
-    is_alike = (first == second and first in KEY_TYPES) or {first, second} <= _WHOLE
-    return columns if is_alike else ()
+def _are_alike(first: ColumnRef, second: ColumnRef) -> bool:
+    """Whether their values are equal exactly when they are in Python."""
+    names = first.type.name, second.type.name
+    return WHOLE_NUMBER_TYPES.issuperset(names) or (names[0] == names[1] and names[0] in KEY_TYPES)
 
 
 def joined_rows(kind: JoinKind, sides: JoinSides) -> Iterator[Row]:

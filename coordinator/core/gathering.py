@@ -122,7 +122,7 @@ class Gathering:
 
 
 def admit_inserts(group: Gathering) -> None:
-    """All inserts of the group (G5): the rows of a table become Arrow in one go."""
+    """All inserts of the group (G5): the rows of a table become one batch."""
     accepted: dict[ShardId, list[PendingInsert]] = {}
     for pending in group.inserts:
         insertion = pending.insertion

@@ -12,9 +12,8 @@ INVARIANTS
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
 
-from sql.plan.conditions import conjunction, equality_sides, flatten_conjuncts
+from sql.plan.conditions import compared_columns, conjunction, flatten_conjuncts
 from sql.plan.nodes import (
     ColumnId,
     ColumnRef,
@@ -38,8 +37,7 @@ from sql.plan.nodes import (
     output_columns,
 )
 from sql.plan.traverse import plan_nodes, rewrite_inputs, scans, substitute_columns
-
-_WHOLE: Final = frozenset({"int2", "int4", "int8", "oid"})
+from sql.types.sql_type import WHOLE_NUMBER_TYPES
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,15 +128,6 @@ def _equalities(
             yield first, second, isinstance(conjunct, Distinct)
 
 
-def compared_columns(conjunct: Expr) -> tuple[ColumnRef, ColumnRef] | None:
-    """The two columns that a condition says are equal, and says nothing else."""
-    match equality_sides(conjunct):
-        case (ColumnRef() as first, ColumnRef() as second):
-            return first, second
-        case _:
-            return None
-
-
 def _known_source(
     plan: Plan, column: ColumnId, left: Mapping[int, Scan]
 ) -> tuple[Plan, ColumnId] | None:
@@ -166,7 +155,7 @@ def _known_source(
 def _are_comparable(scan: Scan, place: int, equal: ColumnRef) -> bool:
     """Whether the values are equal as those of one type are."""
     names = scan.columns[place].type.name, equal.type.name
-    return names[0] == names[1] or _WHOLE.issuperset(names)
+    return names[0] == names[1] or WHOLE_NUMBER_TYPES.issuperset(names)
 
 
 def _traced(plan: Plan, column: ColumnId) -> Sequence[tuple[Scan, int]]:

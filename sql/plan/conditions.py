@@ -10,6 +10,7 @@ from sql.plan.nodes import (
     Call,
     Case,
     Coalesce,
+    ColumnRef,
     Distinct,
     Expr,
     Filter,
@@ -48,6 +49,15 @@ def equality_sides(condition: Expr) -> tuple[Expr, ...]:
     if isinstance(condition, Distinct) and condition.negated:
         return (condition.left, condition.right)
     return ()
+
+
+def compared_columns(condition: Expr) -> tuple[ColumnRef, ColumnRef] | None:
+    """The two columns that a condition says are equal, and says nothing else."""
+    match equality_sides(condition):
+        case (ColumnRef() as first, ColumnRef() as second):
+            return first, second
+        case _:
+            return None
 
 
 def filter_plan(plan: Plan, conditions: Sequence[Expr]) -> Plan:

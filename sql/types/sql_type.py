@@ -285,6 +285,9 @@ str]] = {
 }  # fmt: skip
 
 
+WHOLE_NUMBER_TYPES: Final = frozenset({"int2", "int4", "int8", "oid"})
+"""Types whose `=`, also of two of them, is that of Python's numbers."""
+
 SECONDS_PRECISION_TYPES: Final = frozenset(
     {"time", "timetz", "timestamp", "timestamptz", "interval"}
 )

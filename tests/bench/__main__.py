@@ -117,9 +117,7 @@ def _memory(server: Meridian, workload: str) -> Figures:
     if workload not in ("copy", "bulk"):
         return {}
     name = "server memory at its peak" + (", bulk" if workload == "bulk" else "")
-    status = Path(f"/proc/{server.pid}/status").read_text()
-    [line] = [line for line in status.splitlines() if line.startswith("VmHWM:")]
-    return {f"{name}: MiB": int(line.split()[1]) / 1024}
+    return {f"{name}: MiB": server.peak_mb}
 
 
 def _arguments() -> argparse.Namespace:

@@ -14,6 +14,7 @@ from typing import Final
 
 import psycopg
 
+from tests.bench.start import cpu_ms
 from tests.postgres.lists.shapes import CHAINS, SHAPES, TABLE
 from tests.support.servers import meridian, postgres
 
@@ -22,12 +23,6 @@ _LONG_MS: Final = 1_500
 """What takes so long runs once."""
 _REST_SECONDS: Final = 0.05
 """Behind each run: what it leaves for later is its, too."""
-
-
-def cpu_ms(pid: int) -> float:
-    """CPU time that the threads of a process have had."""
-    paths = Path(f"/proc/{pid}/task").glob("*/schedstat")
-    return sum(int(path.read_text().split()[0]) for path in paths) / 1e6
 
 
 def statement_cost_ms(connection: psycopg.Connection, pid: int, text: bytes) -> float | None:

@@ -24,7 +24,7 @@ import psycopg
 
 from tests.bench.pgbench import percentile, run_script
 from tests.bench.sizes import Figures
-from tests.resilience.upstream.wide import OPTIONS, peak_kb
+from tests.resilience.upstream.wide import OPTIONS
 from tests.support.servers import Meridian, Postgres, meridian, postgres_server
 
 UPSTREAM: Final = ("wal_level=logical", "max_wal_senders=20", "max_replication_slots=20")
@@ -73,7 +73,7 @@ def measure_streams(seconds: int) -> tuple[Figures, Figures]:
         meridian(Path(place), OPTIONS) as server,
     ):
         ours = _measure(upstream, _fed(upstream, server), seconds)
-        ours |= {"server memory at its peak: MiB": peak_kb(server) / 1024}
+        ours |= {"server memory at its peak: MiB": server.peak_mb}
     with _upstream() as upstream, postgres_server() as peer:
         theirs = _measure(upstream, _subscribed(upstream, peer), seconds)
     return ours, theirs

@@ -22,6 +22,8 @@ from pathlib import Path
 
 import psycopg
 
+from tests.support.processes import peak_mb
+
 # Only against hanging for ever: a busy machine takes a minute to start a server.
 READY_SECONDS_MAX = 300
 STOP_SECONDS_MAX = 300
@@ -76,6 +78,13 @@ class Meridian:
         """Memory of the running process, in MiB."""
         pages = int(Path(f"/proc/{self.pid}/statm").read_text().split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE") >> 20
+
+    @property
+    def peak_mb(self) -> int:
+        """The most memory that the running process has had, in MiB."""
+        found = peak_mb(self.pid)
+        assert found is not None, self.log
+        return found
 
     @property
     def log(self) -> str:

@@ -224,7 +224,7 @@ class CommitTransaction:
 class Insertion:
     """Rows for a table, by a transaction that does nothing else and reads nothing.
 
-    `rows` become Arrow with those of others, by `encoder`; `nbytes`: about what they take.
+    `rows` become a batch with those of others, by `encoder`; `nbytes`: about what they take.
     `names`: those that it rests on (A6 of `validation.py`).
     """
 

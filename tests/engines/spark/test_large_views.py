@@ -15,7 +15,7 @@ import os
 import signal
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -24,6 +24,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from tests.support.processes import children, command_line, peak_mb
 from tests.support.servers import Meridian, meridian
 
 HEAP_MB = 1_024
@@ -109,11 +110,11 @@ class Beside:
 
     def _look(self, connection: Connection) -> None:
         phase = self.phase
-        self.peaks["server"] = max(self.peaks["server"], _peak_mb(self._server.pid))
+        self.peaks["server"] = self._server.peak_mb
         jvm = _jvm_of(self._server.pid)
         if jvm is not None:
             phase.jvms.add(jvm)
-            self.peaks["jvm"] = max(self.peaks["jvm"], _peak_mb(jvm))
+            self.peaks["jvm"] = max(self.peaks["jvm"], peak_mb(jvm) or 0)
             if phase.kills and not phase.struck and _has_rows(self._server.data):
                 phase.struck = _kill(jvm)
         found = connection.execute(SHOWN).fetchall()
@@ -196,27 +197,12 @@ def _tell(connection: Connection, beside: Beside) -> None:
 
 def _jvm_of(pid: int) -> int | None:
     """The JVM that a server has started, if it lives."""
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        try:
-            for child in (task / "children").read_text().split():
-                if "org.apache.spark.deploy.SparkSubmit" in _command(int(child)):
-                    return int(child)
-        except OSError:
-            continue
+    for child in children(pid):
+        # It may have ended meanwhile.
+        with suppress(FileNotFoundError, ProcessLookupError):
+            if "org.apache.spark.deploy.SparkSubmit" in command_line(child).split("\0"):
+                return child
     return None
-
-
-def _command(pid: int) -> list[str]:
-    return Path(f"/proc/{pid}/cmdline").read_text().split("\0")
-
-
-def _peak_mb(pid: int) -> int:
-    """The most memory that a process ever had; 0: it is gone."""
-    try:
-        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    except OSError:
-        return 0
-    return next((int(line.split()[1]) >> 10 for line in lines if line.startswith("VmHWM:")), 0)
 
 
 def _has_rows(data: Path) -> bool:

@@ -1,7 +1,6 @@
 """Nothing that a user writes does anything in Spark, and nothing listens."""
 
 import asyncio
-import contextlib
 import os
 import socket
 import struct
@@ -17,6 +16,7 @@ from compute.spark.session import SessionPoolName, SparkSettings, launch_conf, v
 from sql.plan.nodes import ColumnId, Const, Param, PlanColumn, Project, RelationId, Values
 from sql.types.sql_type import TEXT
 from tests.engines.spark.shared_engine import Shard, answer, directory, forced, plan_of, scan
+from tests.support.processes import children, command_line
 
 pytestmark = pytest.mark.spark
 
@@ -121,7 +121,7 @@ def test_workers_listen_on_loopback_to_the_jvm_alone(spark: SparkExecutor) -> No
     plan = plan_of("select initcap(s) from t", t=COLUMNS)
     assert answer(spark, plan, {"t": view}) == [("A B",)]
     assert spark.pid is not None
-    [daemon] = [pid for pid in children(spark.pid) if "worker_daemon" in command(pid)]
+    [daemon] = [pid for pid in children(spark.pid) if "worker_daemon" in command_line(pid)]
     [(address, port)] = listening(daemon)
     assert address == "0100007F"
     with socket.create_connection(("127.0.0.1", port)) as stranger, stranger.makefile("rb") as said:
@@ -148,23 +148,10 @@ def listening(pid: int) -> set[tuple[str, int]]:
     return found
 
 
-def children(pid: int) -> list[int]:
-    found: list[int] = []
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        # A thread may end while it is looked at.
-        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-            found += map(int, (task / "children").read_text().split())
-    return found
-
-
-def command(pid: int) -> str:
-    return Path(f"/proc/{pid}/cmdline").read_text()
-
-
 def test_secrets_are_not_on_the_command_line_and_files_are_ours(spark: SparkExecutor) -> None:
     asyncio.run(spark.ready())
     assert spark.pid is not None
-    assert "spark.master" not in command(spark.pid)
+    assert "spark.master" not in command_line(spark.pid)
     place = directory() / "spark" / "jvm"
     for path in (place, place / "spark.conf", place / "tmp", place / "log"):
         assert not path.stat().st_mode & 0o077, path.name

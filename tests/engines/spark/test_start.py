@@ -8,21 +8,13 @@ from typing import Any, cast
 import psycopg
 import pytest
 
-from tests.support.servers import Meridian, meridian
+from tests.support.processes import children
+from tests.support.servers import meridian
 
 pytestmark = pytest.mark.spark
 
 STARTED_SECONDS_MAX = 120
 """Only against waiting for ever."""
-
-
-def _children(server: Meridian) -> list[int]:
-    """The processes that the server has started."""
-    return [
-        int(pid)
-        for tasks in Path(f"/proc/{server.pid}/task").iterdir()
-        for pid in (tasks / "children").read_text().split()
-    ]
 
 
 def _lines(connection: "psycopg.Connection[Any]", text: str) -> list[str]:
@@ -40,7 +32,7 @@ REFUSED_LOCALLY = "select count(*) from (select array_agg(distinct b) from t) x"
 def test_eager_starts_it_and_nobody_asked(tmp_path: Path) -> None:
     with meridian(tmp_path, ("--set", "spark_start=eager")) as server:
         end = time.monotonic() + STARTED_SECONDS_MAX
-        while not _children(server):
+        while not children(server.pid):
             assert time.monotonic() < end, server.log
             time.sleep(0.05)
         assert server.stop() == 0, server.log
@@ -51,9 +43,9 @@ def test_lazy_starts_it_for_the_first_who_needs_it(tmp_path: Path) -> None:
         _filled(connection)
         assert connection.execute("select sum(a) from t").fetchall() == [(500_500,)]
         assert _lines(connection, f"explain {REFUSED_LOCALLY}")[-1].startswith("Engine: spark (")
-        assert not _children(server), "EXPLAIN and what runs locally start no JVM"
+        assert not children(server.pid), "EXPLAIN and what runs locally start no JVM"
         assert connection.execute(REFUSED_LOCALLY).fetchall() == [(1,)]
-        assert _children(server)
+        assert children(server.pid)
 
 
 def test_what_does_not_fit_into_the_local_engine_runs_on_spark(tmp_path: Path) -> None:
@@ -67,7 +59,7 @@ def test_what_does_not_fit_into_the_local_engine_runs_on_spark(tmp_path: Path) -
             copy.write("".join(f"{n}\ttext {n} {'x' * 20}\n" for n in range(300_000)).encode())
         assert connection.execute(query).fetchall() == [(300_000, 1)]
         assert "local has given up (out of memory): the plan runs on spark" in server.log
-        assert _children(server)
+        assert children(server.pid)
 
 
 @pytest.mark.parametrize(
@@ -90,4 +82,4 @@ def test_off_runs_locally_what_it_can_and_refuses_the_rest(
         assert _lines(connection, "explain select sum(a) from t")[-1] == (
             "Engine: local (this server has no Spark)"
         )
-        assert not _children(server)
+        assert not children(server.pid)

@@ -17,6 +17,7 @@ from typing import TypeAlias
 
 from tests.resilience.faults.clients import ANSWER_SECONDS_MAX, Account
 from tests.resilience.faults.preload import Faults, Kind
+from tests.support.processes import children
 from tests.support.servers import Meridian
 
 PAUSE_S = 0.4
@@ -190,14 +191,6 @@ async def _until(target: Target, reached: Callable[[], bool]) -> None:
         while not reached():
             assert target.server.is_running, target.server.log
             await asyncio.sleep(0.02)
-
-
-def children(pid: int) -> list[int]:
-    """The processes that a process has started."""
-    found: list[int] = []
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        found += map(int, (task / "children").read_text().split())
-    return found
 
 
 STRIKES: Mapping[str, Strike] = {

@@ -15,9 +15,9 @@ import psycopg
 from coordinator.pgwire.client_codec import encode_frontend
 from coordinator.pgwire.messages import Bind, CopyData, Execute, Parse, Query
 from tests.resilience.faults.clients import state_of
-from tests.resilience.faults.nemesis import children
 from tests.resilience.soak.askers import LONG
 from tests.resilience.soak.crowd import CONTROL, Connection, Crowd, keep_on
+from tests.support.processes import children
 from tests.support.servers import Meridian
 from tests.support.wire import WireClient
 

@@ -15,12 +15,11 @@ from tests.resilience.faults.preload import Faults
 from tests.resilience.upstream.feed import SETTINGS
 from tests.resilience.upstream.wide import (
     OPTIONS,
-    PEAK_KB_MAX,
+    PEAK_MB_MAX,
     assert_equal,
     commit_often,
     commit_wide,
     feed_wide,
-    peak_kb,
 )
 from tests.support.proxy import proxy
 from tests.support.servers import Meridian, Postgres, meridian, postgres_server
@@ -49,8 +48,8 @@ def _state(server: Meridian) -> tuple[object, ...] | None:
 
 
 def _report(name: str, server: Meridian) -> None:
-    print(f"{name}: {peak_kb(server) >> 10} MiB")
-    assert peak_kb(server) < PEAK_KB_MAX
+    print(f"{name}: {server.peak_mb} MiB")
+    assert server.peak_mb < PEAK_MB_MAX
 
 
 @pytest.mark.slow

@@ -12,11 +12,10 @@ import pytest
 from tests.resilience.upstream.feed import SETTINGS, make_synchronous
 from tests.resilience.upstream.wide import (
     OPTIONS,
-    PEAK_KB_MAX,
+    PEAK_MB_MAX,
     SUMS,
     commit_wide,
     feed_wide,
-    peak_kb,
 )
 from tests.support.servers import meridian, postgres_server
 
@@ -32,7 +31,7 @@ def test_a_large_transaction_is_whole(tmp_path: Path, rows: int, kills: int) -> 
         writer.start()
         for _ in range(kills):
             writer.join(5)
-            peaks.append(peak_kb(server))
+            peaks.append(server.peak_mb)
             server.kill()
             server.start()
         writer.join()
@@ -42,5 +41,5 @@ def test_a_large_transaction_is_whole(tmp_path: Path, rows: int, kills: int) -> 
         ):
             wanted = there.execute(SUMS.format("wide").encode()).fetchall()
             assert here.execute(SUMS.format("shop.wide").encode()).fetchall() == wanted
-        peaks.append(peak_kb(server))
-        assert max(peaks) < PEAK_KB_MAX, peaks
+        peaks.append(server.peak_mb)
+        assert max(peaks) < PEAK_MB_MAX, peaks

@@ -1,4 +1,4 @@
-"""The Delta log of a view says since when it is behind (V14): other readers know without asking."""
+"""The Delta log of a view says since when it is behind (V13): other readers know without asking."""
 
 import asyncio
 from collections.abc import Iterable

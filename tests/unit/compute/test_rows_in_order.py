@@ -34,6 +34,7 @@ from sql.types.sql_type import BOOL, INT8, TEXT
 from storage.batch import DataFile, FileSlice, InlineSlice, ShardView, WriteBatch
 from storage.shard import ShardState
 from storage.types import ShardId, Source, Timestamp
+from storage.unencoded_rows import SliceRows, StoredValues, UnencodedRows
 
 SHARD = ShardId("t")
 SCHEMA = pa.schema([("n", pa.int64()), ("t", pa.string()), ("free", pa.bool_())])
@@ -225,3 +226,30 @@ def test_which_queries() -> None:
     for changed in (Const(3, INT8), Param(1, INT8)):
         offset = Project(Limit(made.input.input, changed, Const(1, INT8)), made.columns, made.exprs)
         assert compile_rows_in_order(offset, PLACE) is None
+
+
+class _Counting:
+    """A RowEncoder that counts the tables it makes."""
+
+    schema = SCHEMA
+    encoded_schema = b""
+    tables = 0
+
+    def table(self, rows: StoredValues) -> pa.Table:
+        self.tables += 1
+        return table([*rows])  # type: ignore[list-item]
+
+    def rows(self, rows: StoredValues) -> SliceRows:
+        return UnencodedRows(rows, 100, self)
+
+
+def test_slices_that_are_values_are_decoded_at_once() -> None:
+    encoder = _Counting()
+    parts = [
+        InlineSlice(Source(f"@{at}"), encoder.rows([(at, "a", True)]), BitMap64())
+        for at in range(1, 4)
+    ]
+    view = ShardView(SHARD, SCHEMA, "", (), tuple(parts), upto=Timestamp(3), is_whole=True)
+    found = compiled(query(*ORDERS[1])).rows(view, ())
+    assert [row[0] for row in found] == [1, 2, 3]
+    assert encoder.tables == 1
