@@ -400,6 +400,12 @@ class Coordination(Protocol):
         """
         ...
 
+    def begin_commit(self, txn: TransactionId, on_reply: OnReply) -> bool:
+        """The same as `commit`, and `on_reply` hears what has become of it, as in `begin_write`.
+        False: nothing has happened, and only `commit` can do it.
+        """
+        ...
+
     @property
     def followed_views(self) -> FollowedViews:
         """What commits and catch-up tell each other of views that follow their inputs."""

@@ -754,6 +754,13 @@ class Driver:
         )
         return reply.ts
 
+    def begin_commit(self, txn: TransactionId, on_reply: OnReply) -> bool:
+        """See Coordination."""
+        if self._over:
+            raise admin_shutdown()
+        self._handle(CommitTransaction(self._open.heard_by(on_reply), txn, None))
+        return True
+
     async def take_notifications(self, owner: ConnectionId) -> TakenNotifications:
         """See Coordination."""
         return await self._request(lambda r: TakeNotifications(r, owner), TakenNotifications)

@@ -526,6 +526,14 @@ class Timelines:
         self._ended(txn, part)
         return ts
 
+    def begin_commit(self, txn: TransactionId, on_reply: OnReply) -> bool:
+        """See Coordination."""
+        if txn in self._parts or txn in self._holders:
+            return False  # something is to be done when it has committed
+        self._system.begin_commit(txn, on_reply)
+        self._forgotten(txn)
+        return True
+
     def _ended(self, txn: TransactionId, part: TimelinePart | None) -> None:
         """By now the catalog is published that has the holds of the transaction."""
         if part is not None:

@@ -111,6 +111,20 @@ class Portals:
         """The transaction is about to commit, or has: close the portals without HOLD (N1)."""
         await self._close(lambda portal: not portal.hold)
 
+    def may_end_at_once(self) -> bool:
+        """Whether nothing has to be waited for when the transaction ends, and nothing stays."""
+        for portal in self._portals.values():
+            if portal.hold or not (portal.finished or portal.outcome is None):
+                return False
+        return True
+
+    def ended_at_once(self) -> None:
+        """The transaction has committed, and nothing has happened since `may_end_at_once`."""
+        for portal in self._portals.values():
+            if portal.memory is not None:
+                portal.memory.close()
+        self._portals.clear()
+
     def keep(self) -> None:
         """The transaction has committed: portals WITH HOLD stay (N1)."""
         for portal in self._portals.values():

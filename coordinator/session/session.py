@@ -9,7 +9,7 @@ INVARIANTS
   S3  interrupting a session never interrupts a commit (X4 of `transaction.py`), nor the answer to
       what has committed; a late cancel hits no later statement.
   S4  an unforeseen failure answers XX000 and ends this session only.
-  S6  a write that was begun as its bytes came is under way: nothing else of the session is done or
+  S6  a commit that was begun as its bytes came is under way: nothing else of the session is done or
       said until its fate is known. Its task takes it over if anything wakes it meanwhile.
   S5  notifications are sent while no transaction is open, between messages: before ReadyForQuery,
       or when the session waits for a message. In a pipeline a transaction is open from its first
@@ -20,6 +20,7 @@ Not here: bytes (`connection.py`, `pgwire`), execution of the commands (`command
 
 import asyncio
 from collections.abc import Awaitable
+from contextlib import suppress
 from functools import partial
 from time import perf_counter
 from typing import Final, assert_never
@@ -208,27 +209,28 @@ class Session:
         answered = 0
         while answered < SHORT_STATEMENTS_MAX and (flight := self._client.flight()) is not None:
             if not self._short.answer(flight):
-                self._begin_write(flight)
+                self._begin_commit(flight)
                 break
             answered += 1
         return answered
 
     @property
     def is_writing(self) -> bool:
-        """Whether a write is under way that was begun as its bytes came (S6)."""
+        """Whether a commit is under way that was begun as its bytes came (S6)."""
         return self._under_way is not None
 
-    def _begin_write(self, flight: Flight) -> None:
-        """Begin a write that is its whole transaction, if it is one (S6)."""
-        found = self._short.commits.alone(flight)
+    def _begin_commit(self, flight: Flight) -> None:
+        """Begin a write that is its whole transaction, or a COMMIT, if it is one (S6)."""
+        found = self._short.commits.startable(flight)
         if found is None:
             return
         self._ends = self._transaction.ends
         self._under_way, self._interruptible = found, True
-        try:
-            self._short.commits.begin(found, self._settled)
-        except SqlError:
-            self._under_way, self._interruptible = None, False  # the task meets it, and says it
+        begun = False
+        with suppress(SqlError):  # the task meets it, and says it
+            begun = self._short.commits.begin(found, self._settled)
+        if not begun:
+            self._under_way, self._interruptible = None, False
 
     def _settled(self) -> None:
         """The fate of the write under way is known: answer, unless there is more to say (S6)."""

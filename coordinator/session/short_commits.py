@@ -1,6 +1,6 @@
 """Answer flights that end in a commit: a write that is its whole transaction; COMMIT and ROLLBACK.
 
-    flight ─▶ known statement? ─▶ begin_write, commit ─▶ fate ─▶ tag, ReadyForQuery
+    flight ─▶ known statement? ─▶ begin_write, begin_commit ─▶ fate ─▶ tag, ReadyForQuery
                     └── anything in doubt ─▶ message by message, in `commands.py`
 
 INVARIANTS
@@ -10,9 +10,10 @@ INVARIANTS
   W3  what is answered is what the general way would (Y3 of `short_answers.py`); a statement that
       takes values of sequences goes there (V4 of `short_writes/given_values.py`).
 
-A write alone may be begun where its bytes come (`begin`), and answered where its fate is known
-(`finish`): no task is woken. Everything else is answered by the session's task, which waits for the
-commit as it does in the general way, and can be interrupted as there (S3 of `session.py`).
+A write alone, and the COMMIT of a block, may be begun where its bytes come (`begin`), and answered
+where its fate is known (`finish`): no task is woken. Everything else is answered by the session's
+task, which waits for the commit as it does in the general way, and can be interrupted as there (S3
+of `session.py`).
 """
 
 import re
@@ -53,8 +54,8 @@ from coordinator.session.short_statement import ResultShape, ShortStatement
 from coordinator.session.statement_counting import StatementCounting
 from coordinator.session.statement_log import StatementLog
 from coordinator.session.statement_templates import StatementTemplates
+from coordinator.transaction.pending_commit import BlockCommit, PendingCommit, WriteAlone
 from coordinator.transaction.transaction import SessionTransaction
-from coordinator.transaction.write_alone import WriteAlone
 from coordinator.variables.variables import Variables
 from sql.parser.parse import Statement
 from sql.types.sql_type import Value
@@ -68,8 +69,7 @@ _BOUND: Final = bytes(encode_backend(BindComplete()))
 _BOUND_WITHOUT_ROWS: Final = _BOUND + bytes(encode_backend(NoData()))
 _READY: Final = bytes(encode_backend(ReadyForQuery(TransactionStatus.IDLE)))
 
-_End: TypeAlias = Callable[[float], Awaitable[bytes]]
-"""Ends a block; given when it began: the tag, but not that the session is ready."""
+_Run: TypeAlias = Callable[[], Awaitable[None]]
 
 
 @dataclass(slots=True)
@@ -86,21 +86,39 @@ class _Alone:
 
 
 @dataclass(slots=True)
+class _BlockEnd:
+    """COMMIT or ROLLBACK. `run`: in the general way. `commit`: where the bytes come, if that
+    is possible.
+    """
+
+    statement: Statement
+    tag: str
+    run: _Run
+    commit: BlockCommit | None
+
+
+@dataclass(slots=True)
 class CommitFlight:
     """A flight that is to be answered here, with the statement's text. `prefix`: what the client
     hears before the outcome, whatever it is. `work`: what is done. `portal`: of the statement, if
     it is a prepared one. `is_left`: it goes the general way after all (W1). `failure`: what it met
-    after its commit.
+    after its commit. `said`: what the client is to hear of the outcome.
     """
 
     flight: Flight
     text: str
     prefix: bytes
-    work: _Alone | _End
+    work: _Alone | _BlockEnd
     portal: tuple[PreparedStatement, tuple[Value, ...]] | None = None
     is_left: bool = False
     began: float = 0.0
     failure: Exception | None = None
+    said: bytes | None = None
+
+    @property
+    def pending(self) -> PendingCommit | None:
+        """What may be begun where its bytes come."""
+        return self.work.write if isinstance(self.work, _Alone) else self.work.commit
 
 
 class ShortCommits:
@@ -158,13 +176,8 @@ class ShortCommits:
     async def answer(self, found: CommitFlight) -> None:
         """Answer it, or leave it (W1). Raises what its commit raises (W2)."""
         self._begins(found)
-        work = found.work
         try:
-            if isinstance(work, _Alone):
-                await work.write.settle()
-                data = self._concluded(found, work)
-            else:
-                data = await work(found.began)
+            data = await self._outcome(found, found.work)
         except Exception:
             self._client.drop(found.flight)
             self._client.send_encoded(found.prefix)
@@ -175,37 +188,49 @@ class ShortCommits:
             return
         self._say(found, data)
 
-    def alone(self, flight: Flight) -> CommitFlight | None:
-        """A flight that is a write alone; nothing has happened."""
-        found = self.of(flight) if not self._transaction.in_block else None
-        return found if found is not None and isinstance(found.work, _Alone) else None
+    async def _outcome(self, found: CommitFlight, work: _Alone | _BlockEnd) -> bytes | None:
+        """What the client is to hear of it; None: nothing has happened (W1)."""
+        pending = found.pending
+        if pending is not None and not pending.is_asked and isinstance(work, _Alone):
+            pending.ask()
+        if pending is not None and pending.is_asked:
+            await pending.settle()
+            return self._concluded(found)
+        assert isinstance(work, _BlockEnd), "a write alone was asked for"
+        await work.run()
+        return self._ended(found, work)
 
-    def begin(self, found: CommitFlight, settled: Callable[[], None]) -> None:
-        """Begin a write alone. `settled` is called when its fate is known, perhaps at once, unless
-        a task waits for it in `answer`. Raises 57P01: then nothing has happened.
+    def startable(self, flight: Flight) -> CommitFlight | None:
+        """A flight that may be begun where its bytes come; nothing has happened."""
+        found = self.of(flight)
+        return None if found is None or found.pending is None else found
+
+    def begin(self, found: CommitFlight, settled: Callable[[], None]) -> bool:
+        """Begin one that is startable; False: nothing has happened. `settled` is called when its
+        fate is known, perhaps at once, unless a task waits for it in `answer`. Raises 57P01: then
+        nothing has happened, either.
         """
-        assert isinstance(found.work, _Alone), "nothing else begins without a task"
+        assert found.pending is not None, "nothing else begins without a task"
         self._begins(found)
-        found.work.write.ask(settled)
+        return found.pending.ask(settled)
 
     def give_up(self, found: CommitFlight) -> None:
         """The session ends, and hears no more of one that was begun."""
-        if isinstance(found.work, _Alone):
-            found.work.write.give_up()
+        if found.pending is not None:
+            found.pending.give_up()
 
     def finish(self, found: CommitFlight) -> bool:
         """Answer one that has committed, and that the session is ready; False: `answer` has to."""
-        work = found.work
-        if not isinstance(work, _Alone) or not work.write.has_committed:
-            return False
-        if self._variables.has_unreported:
+        if found.pending is None or not found.pending.has_committed:
             return False
         try:
-            data = self._concluded(found, work)
+            data = self._concluded(found)
         except Exception as failure:
             found.failure = failure  # said by `answer` (W2)
             return False
         assert data is not None, "it has committed"
+        if self._variables.has_unreported:
+            return False  # a setting was the block's alone, and `answer` says what was said
         self._say(found, data + _READY)
         return True
 
@@ -225,10 +250,23 @@ class ShortCommits:
             if 0 < logging.least_ms <= 1_000 * spent:
                 self._log.answered(found.flight, spent)
 
-    def _concluded(self, found: CommitFlight, work: _Alone) -> bytes | None:
-        """The rows and the tag of a write whose fate is known; None: nothing has happened (W1)."""
+    def _concluded(self, found: CommitFlight) -> bytes | None:
+        """What is said of one whose fate is known; None: nothing has happened (W1)."""
         if found.failure is not None:
             raise found.failure
+        if found.said is None:
+            work = found.work
+            if isinstance(work, _Alone):
+                found.said = self._written(found, work)
+            else:
+                assert work.commit is not None, "it was asked for"
+                work.commit.conclude()
+                self._portals.ended_at_once()
+                found.said = self._ended(found, work)
+        return found.said
+
+    def _written(self, found: CommitFlight, work: _Alone) -> bytes | None:
+        """The rows and the tag of a write."""
         try:
             done = work.write.conclude()
         except (LockBlocks, RequestRefused) as refused:
@@ -367,7 +405,7 @@ class ShortCommits:
 
     # --- the end of a block ----------------------------------------------------------------------
 
-    def _end_of_block(self, statement: Statement) -> _End | None:
+    def _end_of_block(self, statement: Statement) -> _BlockEnd | None:
         """COMMIT or ROLLBACK, if that is all there is to do."""
         found = _END.fullmatch(statement.text)
         transaction = self._transaction
@@ -375,22 +413,25 @@ class ShortCommits:
             return None
         if transaction.changed_catalog or transaction.deferral.waiting:
             return None
-        commits = found[1][0] in "cCeE"
+        if found[1][0] not in "cCeE":
+            return _BlockEnd(statement, "ROLLBACK", self._roll_back, None)
+        commit = BlockCommit(transaction) if self._portals.may_end_at_once() else None
+        return _BlockEnd(statement, "COMMIT", self._commit, commit)
 
-        async def end(began: float) -> bytes:
-            if commits:
-                committed = await transaction.commit()
-                assert committed, "no flight of a block that has failed is answered here"
-                await self._portals.end()
-                self._portals.keep()
-            else:
-                transaction.rollback()
-                await self._portals.rolled_back()
-            tag = "COMMIT" if commits else "ROLLBACK"
-            self._services.counters.completed(tag)
-            counted = self._counting.of(statement)
-            if counted is not None:
-                counted.add(began, perf_counter(), 0)
-            return bytes(encode_backend(CommandComplete(tag)))
+    async def _commit(self) -> None:
+        committed = await self._transaction.commit()
+        assert committed, "no flight of a block that has failed is answered here"
+        await self._portals.end()
+        self._portals.keep()
 
-        return end
+    async def _roll_back(self) -> None:
+        self._transaction.rollback()
+        await self._portals.rolled_back()
+
+    def _ended(self, found: CommitFlight, end: _BlockEnd) -> bytes:
+        """The block has ended."""
+        self._services.counters.completed(end.tag)
+        counted = self._counting.of(end.statement)
+        if counted is not None:
+            counted.add(found.began, perf_counter(), 0)
+        return bytes(encode_backend(CommandComplete(end.tag)))

@@ -583,6 +583,41 @@ class SessionTransaction:
         self._end(committed=True, has_run=True)
         return done
 
+    def begin_commit(self, on_reply: OnReply) -> bool:
+        """Ask for the commit of a block that only reads and writes rows; then `end_commit`. False:
+        there is more to do, or nothing, and nothing has happened. Raises 57P01.
+        """
+        txn = self._id
+        if txn is None or self._failed or self._as_of is not None or self._changed_catalog:
+            return False
+        if self.notifications or self.deferral.waiting:
+            return False
+        self._id, self.committing, self.interrupted = None, True, None
+        begun = False
+        try:
+            begun = self._coordination.begin_commit(txn, on_reply)
+        finally:
+            if not begun:
+                self._id, self.committing = txn, False
+        return begun
+
+    def end_commit(self, reply: ReplyValue | None) -> Committed:
+        """What has become of it: the transaction has ended. Raises RequestRefused."""
+        self.committing = False
+        try:
+            done = reply_in_kind(reply, Committed, SYSTEM_TIMELINE.name)
+        except BaseException:
+            self._end(committed=False)
+            raise
+        self._committed_at(done.ts)
+        return done
+
+    def _committed_at(self, ts: Timestamp) -> None:
+        self.commit_ts = ts
+        if self.wrote or self._changed_catalog:
+            self.last_write = ts
+        self._end(committed=True)
+
     async def commit(self, *, single: bool = False) -> bool:
         """Commit. False: it had failed and was rolled back instead. Raises RequestRefused.
 
@@ -600,12 +635,12 @@ class SessionTransaction:
         await self._settle()
         txn = self._id if notifying is None else self.id  # X8
         self._id = self.interrupted = None
+        if txn is None:
+            self._end(committed=True)
+            return True
+        self.committing = True
         try:
-            if txn is not None:
-                self.committing = True
-                self.commit_ts = await self._coordination.commit(txn, notifying, single=single)
-                if self.wrote or self._changed_catalog:
-                    self.last_write = self.commit_ts
+            ts = await self._coordination.commit(txn, notifying, single=single)
         except LockBlocks:
             self._id = txn
             raise
@@ -614,7 +649,7 @@ class SessionTransaction:
             raise
         finally:
             self.committing = False
-        self._end(committed=True)
+        self._committed_at(ts)
         return True
 
     async def _settle(self) -> None:

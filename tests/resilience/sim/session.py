@@ -246,8 +246,23 @@ class Session(Queries):
         bare = bare and not self._single
         if bare and self._insert is not None and self.random.random() < 0.5:
             return await self._insert_alone(*self._insert)
-        single = self._single and bool(self._written)
-        return await self._driver.commit(self._txn, pending, single=single)
+        if self._single or pending is not None or self.random.random() < 0.5:
+            single = self._single and bool(self._written)
+            return await self._driver.commit(self._txn, pending, single=single)
+        return await self._commit_flight()
+
+    async def _commit_flight(self) -> Timestamp:
+        """COMMIT as a session begins it where its bytes come."""
+        heard: asyncio.Future[ReplyValue | None] = asyncio.get_running_loop().create_future()
+
+        def hear(reply: ReplyValue | None) -> None:
+            self._heard.append(reply)
+            if not heard.done():
+                heard.set_result(reply)
+
+        if not self._driver.begin_commit(self._txn, hear):
+            return await self._driver.commit(self._txn)
+        return reply_in_kind(await heard, Committed, SYSTEM_TIMELINE.name).ts
 
     async def _commit_computed(self, oid: int, exact: ExactView) -> Timestamp:
         """The rows of a view as of a timestamp that is held until a unit has attached it."""

@@ -246,6 +246,42 @@ async def test_a_cancel_does_not_take_back_a_commit() -> None:
 
 
 @on_a_loop
+async def test_a_cancel_does_not_take_back_a_block() -> None:
+    stash = GatedStash()
+    async with running(stash=stash) as stack, connected(stack, 2) as (one, other):
+        await tables(one)
+        for is_prepared in (True, False):
+            await one.execute("begin")
+            await run(one, CHANGE, 1)
+            stash.gate.clear()
+            async with asyncio.TaskGroup() as tasks:
+                ending = tasks.create_task(one.execute("commit", prepare=is_prepared))
+                await waiting(stack, other, 1)
+                await one.cancel_safe()
+                stash.gate.set()
+                assert (await ending).statusmessage == "COMMIT"
+            assert one.info.transaction_status is psycopg.pq.TransactionStatus.IDLE
+        assert await all_rows(other, "select n from k where id = 1") == [(3,)]
+
+
+@on_a_loop
+async def test_whoever_leaves_while_its_block_commits_has_committed() -> None:
+    stash = GatedStash()
+    async with running(stash=stash) as stack, connected(stack, 2) as (one, other):
+        await tables(one)
+        client = await asyncio.to_thread(WireClient, stack.dsn)
+        client.send(Query("begin"), Query("insert into k values (90, 0)"))
+        await asyncio.to_thread(client.answers, 2)
+        stash.gate.clear()
+        client.send(Query("commit"))
+        await waiting(stack, other, 1)
+        client.reset()
+        stash.gate.set()
+        while not await all_rows(other, "select id from k where id = 90"):
+            continue
+
+
+@on_a_loop
 async def test_whoever_leaves_while_it_commits_has_committed() -> None:
     stash = GatedStash()
     async with running(stash=stash) as stack, connected(stack, 2) as (one, other):
@@ -369,6 +405,46 @@ async def test_a_notification_comes_behind_the_tag_of_a_write_under_way() -> Non
             "BindComplete", "CommandComplete", "NotificationResponse", "ReadyForQuery"
         ]  # fmt: skip
         assert told(answers)[1:] == [(b"1",), "SELECT 1"]
+
+
+@on_a_loop
+async def test_a_notification_comes_behind_the_tag_of_a_commit_under_way() -> None:
+    stash = GatedStash()
+    async with running(stash=stash) as stack, connected(stack, 2) as (one, other):
+        await tables(one)
+        client = await asyncio.to_thread(WireClient, stack.dsn)
+        client.send(Query("listen news"), Query("begin"), Query("insert into k values (88, 0)"))
+        await asyncio.to_thread(client.answers, 3)
+        await one.execute("begin")
+        await one.execute("notify news, 'said'")
+        stash.gate.clear()
+        async with asyncio.TaskGroup() as tasks:
+            client.send(Query("commit"))
+            await waiting(stack, other, 1)
+            tasks.create_task(one.execute("commit"))
+            await waiting(stack, other, 2)
+            stash.gate.set()
+            await asyncio.to_thread(client.answers, 1)
+        client.send(Query("select 1"))
+        answers = await asyncio.to_thread(client.answers, 1)
+        client.close()
+        assert told(answers) == [(b"1",), "SELECT 1"]
+
+
+@on_a_loop
+async def test_a_block_without_writes_ends_as_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with running(stash=Alone()) as stack, connected(stack, 1) as (one,):
+        await tables(one)
+        for text in (None, "select n from k where id = 1", "select count(*) from k"):
+            await one.execute("begin")
+            if text is not None:
+                await one.execute(text.encode())
+            assert (await one.execute("commit")).statusmessage == "COMMIT"
+            assert one.info.transaction_status is psycopg.pq.TransactionStatus.IDLE
+        await one.execute("begin")
+        await one.execute("declare c cursor with hold for select id from k order by id")
+        assert (await one.execute("commit")).statusmessage == "COMMIT"
+        assert await all_rows(one, "fetch 2 from c") == [(0,), (1,)]
 
 
 @on_a_loop

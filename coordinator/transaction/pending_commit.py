@@ -1,7 +1,9 @@
-"""A write that is its whole transaction, from its request to its fate.
+"""Commits that are asked for where the bytes of a client come, from the request to their fate.
 
     ask ─▶ coordination ─▶ reply ─┬─▶ `settled` is called: who has asked waits for nothing
                                   └─▶ `settle` returns: a task waits
+
+A write that is its whole transaction (`WriteAlone`), or all that a block has done (`BlockCommit`).
 
 INVARIANTS
   A1  its transaction is committing from `ask` to `conclude`, or until the waiting task is
@@ -10,6 +12,7 @@ INVARIANTS
 """
 
 import asyncio
+from abc import abstractmethod
 from collections.abc import Callable
 
 from coordinator.core.messages.replies import Committed, ReplyValue
@@ -18,22 +21,13 @@ from coordinator.core.short_writes.by_key import WriteByKey
 from coordinator.transaction.transaction import SessionTransaction
 
 
-class WriteAlone:
+class PendingCommit:
     """See the module."""
 
-    __slots__ = (
-        "_reply",
-        "_settled",
-        "_transaction",
-        "_waiter",
-        "_write",
-        "is_asked",
-        "is_settled",
-    )
+    __slots__ = ("_reply", "_settled", "_transaction", "_waiter", "is_asked", "is_settled")
 
-    def __init__(self, transaction: SessionTransaction, write: Insertion | WriteByKey) -> None:
+    def __init__(self, transaction: SessionTransaction) -> None:
         self._transaction = transaction
-        self._write = write
         self._reply: ReplyValue | None = None
         self._settled: Callable[[], None] | None = None
         self._waiter: asyncio.Future[None] | None = None
@@ -44,10 +38,20 @@ class WriteAlone:
         """Whether `conclude` will say so."""
         return isinstance(self._reply, Committed)
 
-    def ask(self, settled: Callable[[], None] | None = None) -> None:
-        """Ask for it. `settled`: called when its fate is known, perhaps at once."""
+    def ask(self, settled: Callable[[], None] | None = None) -> bool:
+        """Ask for it. `settled`: called when its fate is known, perhaps at once. False: nothing has
+        happened, and it has to be committed otherwise. Raises 57P01.
+        """
         self.is_asked, self._settled = True, settled
-        self._transaction.begin_write(self._write, self._heard)
+        self.is_asked = self._begin()
+        return self.is_asked
+
+    @abstractmethod
+    def _begin(self) -> bool: ...
+
+    @abstractmethod
+    def conclude(self) -> Committed:
+        """What has become of it, once. Raises RequestRefused, and LockBlocks."""
 
     def _heard(self, reply: ReplyValue | None) -> None:
         self._reply, self.is_settled = reply, True
@@ -58,9 +62,7 @@ class WriteAlone:
             self._settled()
 
     async def settle(self) -> None:
-        """Wait until its fate is known."""
-        if not self.is_asked:
-            self.ask()
+        """Wait until the fate of what was asked for is known."""
         if self.is_settled:
             return
         self._waiter = asyncio.get_running_loop().create_future()
@@ -74,9 +76,36 @@ class WriteAlone:
         """The session ends, and hears no more of it (A1)."""
         self._settled, self._transaction.committing = None, False
 
+
+class WriteAlone(PendingCommit):
+    """A write that is its whole transaction."""
+
+    __slots__ = ("_write",)
+
+    def __init__(self, transaction: SessionTransaction, write: Insertion | WriteByKey) -> None:
+        super().__init__(transaction)
+        self._write = write
+
+    def _begin(self) -> bool:
+        self._transaction.begin_write(self._write, self._heard)
+        return True
+
     def conclude(self) -> Committed:
-        """What has become of it, once. Raises RequestRefused, and LockBlocks."""
+        """See PendingCommit."""
         return self._transaction.end_write(self._reply)
+
+
+class BlockCommit(PendingCommit):
+    """The COMMIT of a block."""
+
+    __slots__ = ()
+
+    def _begin(self) -> bool:
+        return self._transaction.begin_commit(self._heard)
+
+    def conclude(self) -> Committed:
+        """See PendingCommit. Whatever it raises, the transaction has ended."""
+        return self._transaction.end_commit(self._reply)
 
 
 async def run_write_alone(
@@ -84,5 +113,6 @@ async def run_write_alone(
 ) -> Committed:
     """Run a write as the whole transaction and commit it. Raises RequestRefused, and LockBlocks."""
     asked = WriteAlone(transaction, write)
+    asked.ask()
     await asked.settle()
     return asked.conclude()
