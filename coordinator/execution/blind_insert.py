@@ -36,7 +36,7 @@ from coordinator.execution.short_writes.given_values import (
     leave_to_general_way,
 )
 from coordinator.execution.short_writes.plain_values import all_pass, value_checks
-from coordinator.transaction.pending_commit import run_write_alone
+from coordinator.transaction.begun_commits import run_write_alone
 from sql.catalog.catalog import SYSTEM_TIMELINE, Table
 from sql.errors import SqlError
 from sql.plan.nodes import Values

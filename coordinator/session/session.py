@@ -20,7 +20,6 @@ Not here: bytes (`connection.py`, `pgwire`), execution of the commands (`command
 
 import asyncio
 from collections.abc import Awaitable
-from contextlib import suppress
 from functools import partial
 from time import perf_counter
 from typing import Final, assert_never
@@ -226,10 +225,7 @@ class Session:
             return
         self._ends = self._transaction.ends
         self._under_way, self._interruptible = found, True
-        begun = False
-        with suppress(SqlError):  # the task meets it, and says it
-            begun = self._short.commits.begin(found, self._settled)
-        if not begun:
+        if not self._short.commits.begin(found, self._settled):
             self._under_way, self._interruptible = None, False
 
     def _settled(self) -> None:

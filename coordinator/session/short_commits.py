@@ -54,9 +54,10 @@ from coordinator.session.short_statement import ResultShape, ShortStatement
 from coordinator.session.statement_counting import StatementCounting
 from coordinator.session.statement_log import StatementLog
 from coordinator.session.statement_templates import StatementTemplates
-from coordinator.transaction.pending_commit import BlockCommit, PendingCommit, WriteAlone
+from coordinator.transaction.begun_commits import BegunCommit, BlockCommit, WriteAlone
 from coordinator.transaction.transaction import SessionTransaction
 from coordinator.variables.variables import Variables
+from sql.errors import SqlError
 from sql.parser.parse import Statement
 from sql.types.sql_type import Value
 
@@ -116,7 +117,7 @@ class CommitFlight:
     said: bytes | None = None
 
     @property
-    def pending(self) -> PendingCommit | None:
+    def pending(self) -> BegunCommit | None:
         """What may be begun where its bytes come."""
         return self.work.write if isinstance(self.work, _Alone) else self.work.commit
 
@@ -206,13 +207,15 @@ class ShortCommits:
         return None if found is None or found.pending is None else found
 
     def begin(self, found: CommitFlight, settled: Callable[[], None]) -> bool:
-        """Begin one that is startable; False: nothing has happened. `settled` is called when its
-        fate is known, perhaps at once, unless a task waits for it in `answer`. Raises 57P01: then
-        nothing has happened, either.
+        """Begin one that is startable; False: nothing has happened, and `answer` says why, or does
+        it. `settled` is called when its fate is known, perhaps at once, unless a task waits for it.
         """
         assert found.pending is not None, "nothing else begins without a task"
         self._begins(found)
-        return found.pending.ask(settled)
+        try:
+            return found.pending.ask(settled)
+        except SqlError:
+            return False
 
     def give_up(self, found: CommitFlight) -> None:
         """The session ends, and hears no more of one that was begun."""

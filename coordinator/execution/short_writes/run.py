@@ -22,7 +22,7 @@ from coordinator.execution.short_writes.compile import CompiledWrite, compile_sh
 from coordinator.execution.short_writes.given_values import leave_to_general_way
 from coordinator.execution.short_writes.locking_reads import compile_locking_read
 from coordinator.execution.spill import spill_if_large
-from coordinator.transaction.pending_commit import run_write_alone
+from coordinator.transaction.begun_commits import run_write_alone
 from coordinator.transaction.transaction import SessionTransaction
 from coordinator.variables.variables import Variables
 from sql.statements.bound import BoundQuery, ParameterizedStatement

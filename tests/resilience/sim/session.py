@@ -25,12 +25,12 @@ from coordinator.core.messages.catalog_changes import (
     RemoveTable,
 )
 from coordinator.core.messages.identities import Isolation
-from coordinator.core.messages.replies import Committed, RefusedReason, ReplyValue
+from coordinator.core.messages.replies import Committed, RefusedReason
 from coordinator.core.messages.requests import Insertion
 from coordinator.core.short_writes.by_key import RowValues
 from coordinator.core.transactions import VALIDATING
 from coordinator.core.views.deltas import ComputedRows
-from coordinator.driver.coordination import LockBlocks, RequestRefused, reply_in_kind
+from coordinator.driver.coordination import LockBlocks, RequestRefused
 from coordinator.transaction.notifications import PendingNotifications
 from sql.catalog.catalog import SYSTEM_TIMELINE, NameDependency, ReadHold, Table
 from sql.catalog.objects import ExactView
@@ -39,6 +39,7 @@ from storage.batch import DataFile
 from storage.delta.files import encode_file
 from storage.types import Source, Timestamp
 from tests.resilience.history.events import Key, Operation
+from tests.resilience.sim.heard_replies import HeardReplies, committed
 from tests.resilience.sim.key_changes import KeyChange, Make, add_rows, key_index, look_at
 from tests.resilience.sim.queries import Queries
 from tests.resilience.sim.rows import (
@@ -80,7 +81,7 @@ class Session(Queries):
         self._computed: tuple[int, ExactView] | None = None
         self._insert: tuple[Table, Sequence[Content]] | None = None
         self._change: KeyChange | None = None
-        self._heard: list[ReplyValue | None] = []
+        self._heard = HeardReplies()
         self._affected: int | None = None
         self.promised_rows: int | None = None
         """How many rows a short write changes; None: that depends."""
@@ -209,11 +210,11 @@ class Session(Queries):
         self._driver.abort(self._txn)
         self.asked_to_commit = True
         self.world.tally.changed_by_key += len(changes)
-        self._heard.clear()
+        self._heard = HeardReplies()
         sent: list[asyncio.Task[SqlError | LockBlocks | None]] = []
         async with asyncio.TaskGroup() as tasks:
             for key, make in changes:
-                if self._heard:
+                if self._heard.count:
                     break  # what comes next is sent only if nothing has been answered yet
                 change = self._key_change(self.table(table_of(key)), make)
                 sent.append(tasks.create_task(self._failure_of(change)))
@@ -246,23 +247,13 @@ class Session(Queries):
         bare = bare and not self._single
         if bare and self._insert is not None and self.random.random() < 0.5:
             return await self._insert_alone(*self._insert)
-        if self._single or pending is not None or self.random.random() < 0.5:
-            single = self._single and bool(self._written)
-            return await self._driver.commit(self._txn, pending, single=single)
-        return await self._commit_flight()
-
-    async def _commit_flight(self) -> Timestamp:
-        """COMMIT as a session begins it where its bytes come."""
-        heard: asyncio.Future[ReplyValue | None] = asyncio.get_running_loop().create_future()
-
-        def hear(reply: ReplyValue | None) -> None:
-            self._heard.append(reply)
-            if not heard.done():
-                heard.set_result(reply)
-
-        if not self._driver.begin_commit(self._txn, hear):
-            return await self._driver.commit(self._txn)
-        return reply_in_kind(await heard, Committed, SYSTEM_TIMELINE.name).ts
+        if not self._single and pending is None and self.random.random() < 0.5:
+            # As a session begins it where its bytes come.
+            hear, heard = self._heard.next()
+            if self._driver.begin_commit(self._txn, hear):
+                return committed(await heard).ts
+        single = self._single and bool(self._written)
+        return await self._driver.commit(self._txn, pending, single=single)
 
     async def _commit_computed(self, oid: int, exact: ExactView) -> Timestamp:
         """The rows of a view as of a timestamp that is held until a unit has attached it."""
@@ -291,15 +282,9 @@ class Session(Queries):
 
     async def _write_alone(self, write: Insertion | KeyChange) -> Committed:
         """A write that is its whole transaction."""
-        heard: asyncio.Future[ReplyValue | None] = asyncio.get_running_loop().create_future()
-
-        def hear(reply: ReplyValue | None) -> None:
-            self._heard.append(reply)
-            if not heard.done():
-                heard.set_result(reply)
-
+        hear, heard = self._heard.next()
         self._driver.begin_write(self._owner, write, hear)
-        return reply_in_kind(await heard, Committed, SYSTEM_TIMELINE.name)
+        return committed(await heard)
 
     def advance(self, by: int) -> None:
         """The commit moves a timeline without a clock so far ahead."""

@@ -21,7 +21,7 @@ from coordinator.core.short_writes.by_key import WriteByKey
 from coordinator.transaction.transaction import SessionTransaction
 
 
-class PendingCommit:
+class BegunCommit:
     """See the module."""
 
     __slots__ = ("_reply", "_settled", "_transaction", "_waiter", "is_asked", "is_settled")
@@ -42,7 +42,7 @@ class PendingCommit:
         """Ask for it. `settled`: called when its fate is known, perhaps at once. False: nothing has
         happened, and it has to be committed otherwise. Raises 57P01.
         """
-        self.is_asked, self._settled = True, settled
+        self._settled = settled
         self.is_asked = self._begin()
         return self.is_asked
 
@@ -77,7 +77,7 @@ class PendingCommit:
         self._settled, self._transaction.committing = None, False
 
 
-class WriteAlone(PendingCommit):
+class WriteAlone(BegunCommit):
     """A write that is its whole transaction."""
 
     __slots__ = ("_write",)
@@ -91,11 +91,11 @@ class WriteAlone(PendingCommit):
         return True
 
     def conclude(self) -> Committed:
-        """See PendingCommit."""
+        """See BegunCommit."""
         return self._transaction.end_write(self._reply)
 
 
-class BlockCommit(PendingCommit):
+class BlockCommit(BegunCommit):
     """The COMMIT of a block."""
 
     __slots__ = ()
@@ -104,7 +104,7 @@ class BlockCommit(PendingCommit):
         return self._transaction.begin_commit(self._heard)
 
     def conclude(self) -> Committed:
-        """See PendingCommit. Whatever it raises, the transaction has ended."""
+        """See BegunCommit. Whatever it raises, the transaction has ended."""
         return self._transaction.end_commit(self._reply)
 
 
