@@ -9,7 +9,8 @@ from typing import Final
 from coordinator.hidden_secrets import without_secrets
 from coordinator.pgcatalog.activity import ObservedCopy, ObservedSession
 from coordinator.session.requests import Identity
-from coordinator.transaction.transaction import SessionTransaction, WaitEvent
+from coordinator.transaction.statement_waits import WaitEvent
+from coordinator.transaction.transaction import SessionTransaction
 from coordinator.variables.session_roles import SESSION_AUTHORIZATION
 from coordinator.variables.variables import Variables
 from storage.clock import Clock

@@ -4,8 +4,8 @@
 
 It maps PostgreSQL's transactions (implicit ones, failed blocks, SAVEPOINT, modes) to those of the
 coordinator. `transaction` is the state machine; it uses `savepoints`, `deferral` (pending checks of
-deferred constraints), `notifications` (LISTEN and NOTIFY until the commit) and `new_tables` (for
-COPY .. (FREEZE)).
+deferred constraints), `notifications` (LISTEN and NOTIFY until the commit), `statement_waits`,
+`new_tables` (for COPY .. (FREEZE)). `begun_commits`: those that no task waits for.
 
 The package imports `variables`, `driver` and layers below. `execution`, `session` and `server`
 import it; `pgcatalog` beside it does not.

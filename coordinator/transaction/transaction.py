@@ -23,10 +23,7 @@ INVARIANTS
       when they meet one; others go back to a savepoint of their own.
 """
 
-import asyncio
-from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import TypeAlias, TypeVar
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from coordinator import session_errors as wrong
 from coordinator.core.locking.modes import (
@@ -59,8 +56,8 @@ from coordinator.transaction.inline_rows import CountedInlineRows
 from coordinator.transaction.lock_calls import LockCalls
 from coordinator.transaction.new_tables import NewTables
 from coordinator.transaction.notifications import NOTHING_PENDING, PendingNotifications
-from coordinator.transaction.progress import Progress
 from coordinator.transaction.savepoints import Savepoint, savepoint_index
+from coordinator.transaction.statement_waits import StatementWaits
 from coordinator.variables.isolation import parse_snapshot_id, snapshot_id, unknown_snapshot
 from coordinator.variables.transaction_modes import check_mode
 from coordinator.variables.variables import Modes, Variables
@@ -72,36 +69,23 @@ from sql.types.sql_type import Value
 from storage.clock import Clock
 from storage.types import Timestamp
 
-ENGINE_WAIT = ("Extension", "LocalEnginePlace")
-"""wait_event_type and wait_event of a session that waits for a place in the local engine."""
-
-_Asked = TypeVar("_Asked")
-
-WaitEvent: TypeAlias = tuple[str, str]
-"""wait_event_type and wait_event of pg_stat_activity."""
-
 
 class StatementRestart(Exception):
     """The statement begins again: what it is about has changed since its snapshot was taken."""
 
 
-class SessionTransaction:
+class SessionTransaction(StatementWaits):
     """See the module."""
 
-    wait_event: WaitEvent | None = None
-    """What the statement waits for at this moment, as pg_stat_activity shows it."""
-    watch_lock_wait: Callable[[], AbstractContextManager[None]] = nullcontext
-    """Entered while a lock is waited for."""
     last_write: Timestamp | None = None
     """Of the session's last commit that wrote: meridian.last_commit_timestamp()."""
 
     def __init__(
         self, coordination: Coordination, clock: Clock, owner: ConnectionId, variables: Variables
     ) -> None:
+        super().__init__(clock, variables)
         self._coordination = coordination
-        self._clock = clock
         self._owner = owner
-        self._variables = variables
         self._id: TransactionId | None = None
         self._snapshot: Snapshot | None = None
         self._chosen = False
@@ -119,7 +103,7 @@ class SessionTransaction:
         self.deferral = Deferral()
         self.fresh = NewTables(self._savepoints)
         self.notifications = PendingNotifications(coordination.notifications.queue.bytes_max)
-        self.lock_calls, self.following, self.progress = LockCalls(), Following(), Progress()
+        self.lock_calls, self.following = LockCalls(), Following()
         self.named_rows: Callable[[], Mapping[str, Sequence[Mapping[str, Value]]]] | None = None
         """Rows of catalogs that show the session's statements and portals."""
         self.settle: Callable[[], Awaitable[None]] | None = None
@@ -148,10 +132,6 @@ class SessionTransaction:
         """To where a statement goes back that has written and begins again (X9)."""
         self._notified = NOTHING_PENDING
         """What was pending before the statement, which may begin again."""
-
-    def waits_for_engine(self, waits: bool) -> None:
-        """A statement begins or ends to wait for a place in the local engine."""
-        self.wait_event = ENGINE_WAIT if waits else None
 
     # --- state ----------------------------------------------------------------------------------
 
@@ -689,7 +669,7 @@ class SessionTransaction:
 
     async def lease(self, tables: tuple[Table, ...]) -> None:
         """Wait until nobody else may commit writes to these tables. Raises 55P03."""
-        await self._in_lock_time(self._coordination.lease(self.id, tables), TableTag.wait_event)
+        await self.in_lock_time(self._coordination.lease(self.id, tables), TableTag.wait_event)
 
     async def lock(
         self,
@@ -704,7 +684,7 @@ class SessionTransaction:
         55P03; and StatementRestart if what it protects has changed since the statement began.
         """
         is_advisory = isinstance(tag, AdvisoryTag)
-        answer = await self._in_lock_time(
+        answer = await self.in_lock_time(
             self._coordination.lock(
                 self.id,
                 tag,
@@ -734,7 +714,7 @@ class SessionTransaction:
         """The same for rows of a table; `implicit`: the statement changes them. `limit`: only the
         first that are free, so many.
         """
-        answer = await self._in_lock_time(
+        answer = await self.in_lock_time(
             self._coordination.lock_rows(
                 self.id,
                 rows,
@@ -768,7 +748,7 @@ class SessionTransaction:
         self.heed_interrupt()
         self._forget()
         self._now = 0
-        answer = await self._in_lock_time(
+        answer = await self.in_lock_time(
             self._coordination.lock(
                 self.id,
                 blocks.tag,
@@ -780,27 +760,6 @@ class SessionTransaction:
             blocks.tag.wait_event,
         )
         self._ticket = answer.ticket
-
-    async def _in_lock_time(self, asked: Awaitable[_Asked], event: str) -> _Asked:
-        """What is asked for, within `lock_timeout`; `event`: what it is. Raises 55P03."""
-        limit = self._variables.milliseconds("lock_timeout")
-        with self.waiting("Lock", event), self.watch_lock_wait():
-            if limit == 0:
-                return await asked
-            try:
-                async with asyncio.timeout(limit / 1000):
-                    return await asked
-            except TimeoutError:
-                raise wrong.lock_too_long() from None
-
-    @contextmanager
-    def waiting(self, kind: str, event: str) -> Generator[None]:
-        """Until the block ends, the statement waits for this."""
-        self.wait_event, self.progress.wait_began = (kind, event), self._clock.now()
-        try:
-            yield
-        finally:
-            self.wait_event = None
 
     def _drop(self) -> None:
         txn, self._id = self._id, None

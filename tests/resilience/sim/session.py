@@ -247,7 +247,7 @@ class Session(Queries):
         bare = bare and not self._single
         if bare and self._insert is not None and self.random.random() < 0.5:
             return await self._insert_alone(*self._insert)
-        if not self._single and pending is None and self.random.random() < 0.5:
+        if not self._single and pending is None and self._txn % 2:
             # As a session begins it where its bytes come.
             hear, heard = self._heard.next()
             if self._driver.begin_commit(self._txn, hear):
