@@ -25,6 +25,7 @@ from storage.delta.files import (
     COMPRESSION,
     ROW_GROUP_ROWS,
     data_file_from_parquet,
+    dictionary_leaves,
     footer_statistics,
     nan_columns,
 )
@@ -84,13 +85,13 @@ class ParquetSpooler:
             # A writer cannot change its mind about a column: what follows is in another file.
             self._without |= found
             self._close_file()
-        writer = self._writer or self._open_file()
+        writer = self._writer or self._open_file(rows)
         writer.write_table(rows, row_group_size=ROW_GROUP_ROWS)
         path = self._store.local_path(data_path(self._shard, self._names[-1]))
         if path.stat().st_size >= FILE_BYTES:
             self._close_file()
 
-    def _open_file(self) -> pq.ParquetWriter:
+    def _open_file(self, first: pa.Table) -> pq.ParquetWriter:
         name = Source(f"part-{secrets.token_hex(16)}.parquet")
         path = self._store.local_path(data_path(self._shard, name))
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -99,6 +100,7 @@ class ParquetSpooler:
             path,
             self._schema,
             compression=COMPRESSION,
+            use_dictionary=dictionary_leaves(self._schema, first),
             store_schema=False,
             store_decimal_as_integer=True,
             write_page_checksum=True,

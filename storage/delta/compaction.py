@@ -21,7 +21,7 @@ import hashlib
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from io import BytesIO
-from typing import TypeVar, cast
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -33,9 +33,9 @@ from storage.delta.files import (
     COMPRESSION,
     ROW_GROUP_ROWS,
     data_file_from_parquet,
+    dictionary_leaves,
     footer_statistics,
     holds_floats,
-    leaf_columns,
 )
 from storage.delta.layout import data_path
 from storage.delta.statistics import column_bounds, null_counts
@@ -183,7 +183,7 @@ class _Output:
                 rows.schema,
                 compression=COMPRESSION,
                 # Ids are all different, and nearly always ascend by one.
-                use_dictionary=cast("bool", leaf_columns(self._schema)),  # the stubs know no list
+                use_dictionary=dictionary_leaves(self._schema, rows),
                 column_encoding=dict.fromkeys(VERSION_FIELDS, "DELTA_BINARY_PACKED"),
                 store_schema=False,
                 store_decimal_as_integer=True,

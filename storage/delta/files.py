@@ -29,6 +29,9 @@ ROW_GROUP_ROWS: Final = 131_072
 COMPRESSION: Final = "snappy"
 """The fastest to read on every engine; zstd would save a third of the bytes."""
 
+SAMPLED_ROWS: Final = 2_000
+"""Rows that tell whether a column's values differ. Larger: surer, and every file costs more."""
+
 
 @dataclass(frozen=True, slots=True)
 class EncodedFile:
@@ -58,12 +61,32 @@ def encode_parquet(rows: pa.Table) -> bytes:
         sink,
         row_group_size=ROW_GROUP_ROWS,
         compression=COMPRESSION,
+        use_dictionary=dictionary_leaves(rows.schema, rows),
         store_schema=False,
         store_decimal_as_integer=True,
         write_page_checksum=True,
         write_statistics=footer_statistics(rows.schema, nan_columns(rows)),
     )
     return sink.getvalue()
+
+
+def dictionary_leaves(schema: pa.Schema, rows: pa.Table) -> bool:
+    """What a Parquet writer is told: the leaves of the schema that get a dictionary, judged by some
+    of the rows. One of values that all differ makes the file larger, and takes most of the time.
+    """
+    kept = list(schema)
+    if rows.num_rows >= SAMPLED_ROWS:
+        apart = rows.num_rows // SAMPLED_ROWS
+        sample = rows.take(pa.array(range(0, SAMPLED_ROWS * apart, apart)))
+        kept = [field for field in schema if not _all_differ(sample.column(field.name))]
+    return cast("bool", leaf_columns(pa.schema(kept)))  # the stubs know no list
+
+
+def _all_differ(column: Any) -> bool:
+    """As far as a sample tells: in a hundred thousand rows or more, nearly no value comes twice."""
+    if pa.types.is_nested(column.type) or pa.types.is_boolean(column.type):
+        return False
+    return int(pc.count_distinct(column).as_py()) >= 0.99 * len(column)
 
 
 def nan_columns(rows: pa.Table) -> frozenset[str]:

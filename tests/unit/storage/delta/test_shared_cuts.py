@@ -186,7 +186,10 @@ def spark() -> Iterator[ForeignReader]:
 @pytest.mark.spark
 @pytest.mark.slow
 def test_delta_spark_sees_all_the_money_at_any_timestamp(bank: Bank, spark: ForeignReader) -> None:
-    for ms in bank.moments()[:: max(1, len(bank.moments()) // 6)]:
+    # Spark refuses a moment after the newest version of a table.
+    newest = min(times[-1] for times in bank.versions.values())
+    moments = [ms for ms in bank.moments() if ms <= newest]
+    for ms in moments[:: max(1, len(moments) // 6)]:
         moment = datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=ms)
         at = f"TIMESTAMP AS OF '{moment.strftime('%Y-%m-%d %H:%M:%S.%f')}'"
         tables = [f"SELECT balance FROM delta.`{path}` {at}" for path in bank.paths.values()]
