@@ -203,6 +203,13 @@ def numbers(column: Column) -> npt.NDArray[Any]:
     return values
 
 
+def greatest_number(column: Column) -> int:
+    """Of the days or microseconds in a column of times or of arrays of them; 0 if that is more."""
+    values: Any = _pc.list_flatten(column) if pa.types.is_list(column.type) else column
+    whole = pa.int32() if pa.types.is_date32(values.type) else pa.int64()
+    return max(_pc.max(values.cast(whole)).as_py() or 0, 0)
+
+
 def offsets(values: Column) -> npt.NDArray[np.int32]:
     """Where the values of a string or binary column start, and where the last one ends."""
     count = len(values)

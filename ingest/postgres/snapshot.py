@@ -19,7 +19,7 @@ import pyarrow as pa
 from compute.arrow import arrow_type
 from compute.reference.arrow import to_array
 from ingest.copy_text.columns import column_parser
-from ingest.copy_text.kernels import Column
+from ingest.copy_text.kernels import Column, greatest_number
 from ingest.copy_text.plain_blocks import BlockCutter
 from ingest.postgres.libpq_link import LibpqLink, quote_text
 from ingest.postgres.table_decoder import RowDecoder, split_copy_line
@@ -27,6 +27,7 @@ from ingest.postgres.upstream_tables import PublishedTable
 from ingest.reader import BadRecord, RecordPlace, SnapshotPart, UpstreamTable
 from sql.errors import SqlError
 from sql.statements.copy_options import CopyOptions
+from sql.types.last_year import last_stored
 from sql.types.sql_type import Value
 
 PIECE_SECONDS: Final = 0.004
@@ -71,6 +72,7 @@ class _TableCopy:
         self._decoder = RowDecoder(table, range(len(table.columns)))
         self._cutter = BlockCutter(CopyOptions())
         self._parsers = [column_parser(column.type, "UTC") for column in table.columns]
+        self._last = [last_stored(column.type) for column in table.columns]
         self._schema = pa.schema(
             [pa.field(one.name, arrow_type(one.type)) for one in table.columns]
         )
@@ -95,9 +97,17 @@ class _TableCopy:
             arrays: list[Column] = [
                 parse(column) for parse, column in zip(self._parsers, texts, strict=True)
             ]
-            return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+            rows = pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+            return None if self._has_later(arrays) else rows
         except (SqlError, pa.ArrowInvalid):
             return None
+
+    def _has_later(self, columns: Sequence[Column]) -> bool:
+        """Whether one is after the last moment that a table stores."""
+        return any(
+            last is not None and greatest_number(column) > last
+            for column, last in zip(columns, self._last, strict=True)
+        )
 
     async def _one_by_one(self, lines: Sequence[bytes]) -> SnapshotPart:
         loop = asyncio.get_running_loop()

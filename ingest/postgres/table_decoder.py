@@ -40,6 +40,7 @@ from ingest.reader import (
     UpstreamTable,
 )
 from sql.errors import SqlError
+from sql.types.last_year import is_stored, last_stored, too_late
 from sql.types.sql_type import SqlType, Value, format_type
 from sql.types.text_input import apply_typmod, parse_text
 
@@ -52,7 +53,7 @@ ParseValue: TypeAlias = Callable[[str], Value]
 
 
 def value_parser(type_: SqlType) -> ParseValue:
-    """How the texts of upstream's output functions are read; as COPY reads them."""
+    """How the texts of upstream's output functions are read; as COPY reads them into a table."""
     if type_.name in ("int2", "int4", "int8", "oid"):
         return int
     if type_.name == "text":
@@ -64,7 +65,17 @@ def value_parser(type_: SqlType) -> ParseValue:
         value = parse_text(type_.name, text, typmod=type_.typmod)
         return apply_typmod(value, type_, explicit=False)
 
-    return parse
+    last = last_stored(type_)
+    if last is None:
+        return parse
+
+    def parse_stored(text: str) -> Value:
+        value = parse(text)
+        if not is_stored(value, last):
+            raise too_late(type_)
+        return value
+
+    return parse_stored
 
 
 _MEND: Final = "Mend the row upstream, or leave the table out."

@@ -4,26 +4,16 @@ Spark, Delta and delta-rs end there, so no other reader could open such a table.
 beyond it, as PostgreSQL does, and rows that were stored before stay readable.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from sql.catalog.catalog import Table
-from sql.errors import SqlError
-from sql.types.sql_type import SqlType, format_type
+from sql.types.last_year import LAST_STORED, too_late
 
-_LAST_DAY: Final = 2_932_896
-"""9999-12-31, in days since 1970."""
-
-_LAST_MICROSECOND: Final = 253_402_300_799_999_999
-
-_LAST: Final[Mapping[str, int]] = {
-    "date": _LAST_DAY,
-    "timestamp": _LAST_MICROSECOND,
-    "timestamptz": _LAST_MICROSECOND,
-}
+_LAST: Final = LAST_STORED
 
 
 class LastYear:
@@ -47,7 +37,7 @@ class LastYear:
             found: Any = pc.max(values.cast(whole))
             greatest: int | None = found.as_py()
             if greatest is not None and greatest > last:
-                raise _too_late(self._types[at])
+                raise too_late(self._types[at])
 
     def holds(self, rows: Sequence[Sequence[object]]) -> bool:
         """Whether rows of values are all early enough; elements of arrays are not looked at, so
@@ -59,9 +49,3 @@ class LastYear:
                 if value is not None and not (isinstance(value, int) and value <= last):
                     return False
         return True
-
-
-def _too_late(type_: SqlType) -> SqlError:
-    name = format_type(SqlType(type_.name.removeprefix("_")))
-    detail = "Tables store dates and times up to the year 9999."
-    return SqlError("22008", f"{name} out of range", detail=detail)

@@ -192,3 +192,40 @@ def test_any_change_of_columns_stops_a_source_that_wants_it(database: UpstreamDa
         await reader.release()
 
     run(scenario())
+
+
+def test_times_that_no_table_stores_are_bad_values(database: UpstreamDatabase) -> None:
+    """Other readers of Delta end with the year 9999; so do tables that are written to here."""
+    late = {"d": "'10000-01-01'", "ts": "'294276-01-01'", "tz": "'10000-01-02'"}
+    columns = ", ".join([*late, "ds"])
+    last = "'9999-12-31', '9999-12-31 23:59:59.999999', '9999-12-31 23:59:59.999999+00', NULL"
+    rows = (
+        f"INSERT INTO t (id, {columns}) VALUES (1, {last})",
+        *(
+            f"INSERT INTO t (id, {name}) VALUES ({at}, {value})"
+            for at, (name, value) in enumerate(late.items(), 2)
+        ),
+        "INSERT INTO t (id, ds) VALUES (5, '{2020-01-01,NULL,5874897-12-31}'), (6, '{9999-12-31}')",
+    )
+    database.execute(
+        "CREATE TABLE t (id int PRIMARY KEY, d date, ts timestamp, tz timestamptz, ds date[])",
+        *rows,
+        "CREATE PUBLICATION p FOR TABLE t",
+    )
+
+    async def scenario() -> None:
+        reader = database.reader()
+        tables = list((await reader.inspect()).tables)
+        progress = await reader.prepare(tables)
+        parts = [part async for part in reader.snapshot()]
+        copied = [row["id"] for part in parts for row in part.rows.to_pylist()]
+        told = [bad.code for part in parts for bad in part.errors]
+        assert (copied, told) == ([1, 6], ["22008"] * 4)
+        await reader.start(progress, tables)
+        database.execute("DELETE FROM t", *rows)
+        batches = await read_all(reader)
+        assert [row[0] for row in new_rows(batches)] == [1, 6]
+        assert [bad.code for batch in batches for bad in batch.errors] == ["22008"] * 4
+        await reader.release()
+
+    run(scenario())

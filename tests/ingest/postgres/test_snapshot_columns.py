@@ -27,6 +27,8 @@ ODD = (
     "INSERT INTO t (e, f) VALUES ('NaN', '-Infinity'), ('-0', '1e300'), (NULL, '4.9e-324')",
     "INSERT INTO t (k, l, m) VALUES ('0044-03-15 BC', '4714-11-24 00:00:00 BC', '9999-12-31')",
     "INSERT INTO t (k) VALUES ('infinity')",
+    "INSERT INTO t (k) VALUES ('9999-12-31'), ('10000-01-01')",
+    "INSERT INTO t (l, m) VALUES ('10000-01-01', '9999-12-31 23:59:59.999'), (NULL, '20000-01-01')",
     "INSERT INTO t (n) VALUES (1e60), ('NaN')",
     "INSERT INTO t DEFAULT VALUES",
 )
