@@ -5,7 +5,7 @@
 Nothing is changed upstream (F8): that comes after the commit.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from coordinator.execution.context import Execution
@@ -71,10 +71,16 @@ async def upstream_tables_made(
     if reference not in known:
         publication = dict(source.options)["publication"]
         message = f'table "{reference}" is not in publication "{publication}"'
-        hint = f"Upstream: ALTER PUBLICATION {publication} ADD TABLE {reference}."
-        raise SqlError("42704", message, hint=hint)
+        raise SqlError("42704", message, hint=_missing_hint(reference, known, publication))
     made = [_table(statement, known[reference], statement.name)]
     return tuple(_named(catalog, made))
+
+
+def _missing_hint(reference: str, known: Mapping[str, UpstreamTable], publication: str) -> str:
+    same = sorted(name for name, table in known.items() if _plain_name(table) == reference)
+    if same:
+        return f"Name it with its schema: {', '.join(same)}."
+    return f"Upstream: ALTER PUBLICATION {publication} ADD TABLE {reference}."
 
 
 def _plain_name(table: UpstreamTable) -> str:

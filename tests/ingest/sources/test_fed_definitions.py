@@ -116,6 +116,15 @@ def test_refusals(source: psycopg.Connection, statement: str, sqlstate: str) -> 
     assert rows(source, "select count(*) from meridian.source_tables") == [(0,)]
 
 
+def test_a_reference_without_its_schema_is_told(source: psycopg.Connection) -> None:
+    with pytest.raises(psycopg.errors.UndefinedObject) as caught:
+        source.execute("create table t from source s (reference 'orders')")
+    assert caught.value.diag.message_hint == "Name it with its schema: shop.orders."
+    with pytest.raises(psycopg.errors.UndefinedObject) as caught:
+        source.execute("create table t from source s (reference 'public.t')")
+    assert str(caught.value.diag.message_hint).endswith("ADD TABLE public.t.")
+
+
 def test_a_table_is_fed_once(source: psycopg.Connection) -> None:
     source.execute("create table o from source s (reference 'shop.orders')")
     assert refusal(source, "create table o2 from source s (reference 'shop.orders')")[0] == "0A000"
