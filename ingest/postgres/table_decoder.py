@@ -218,11 +218,14 @@ class TableDecoder(RowDecoder):
 
     def _update(self, message: UpdateMessage, place: RecordPlace, *, skip: bool) -> Decoded:
         new = message.new
-        if message.old is not None and message.full:
-            new = [
-                before if field is UNCHANGED else field
-                for field, before in zip(new, message.old, strict=True)
-            ]
+        if message.old is not None:
+            # Without REPLICA IDENTITY FULL it has the key only; large keys come there alone.
+            known = range(len(new)) if message.full else [self._columns[one][0] for one in self.key]
+            filled = list(new)
+            for at in known:
+                if filled[at] is UNCHANGED:
+                    filled[at] = message.old[at]
+            new = filled
         # Without an old row in the message the key has stayed.
         old = self._old(new if message.old is None else message.old)
         try:

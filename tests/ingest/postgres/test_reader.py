@@ -17,6 +17,7 @@ from ingest.reader import (
 )
 from sql.types.sql_type import INT8, TEXT
 from tests.ingest.postgres.reading import new_rows, read_all, read_until_failure, started
+from tests.ingest.postgres.table_model import TableModels, upstream_content
 from tests.ingest.upstream_database import UpstreamDatabase, run
 
 # ---------------------------------------------------------------- what is refused at once
@@ -313,5 +314,46 @@ def test_a_status_is_sent_while_nobody_reads() -> None:
         stream.acknowledge(5)
         assert link.bodies[-1][:25] == b"r" + (7).to_bytes(8, "big") * 3
         stream.close()
+
+    run(scenario())
+
+
+# ---------------------------------------------------------------- large keys
+
+
+@pytest.mark.parametrize("identity", ["DEFAULT", "FULL", "USING INDEX i"])
+def test_large_keys_that_stay(database: UpstreamDatabase, identity: str) -> None:
+    """Upstream leaves a key that is stored apart out of the new row, and sends the old one."""
+    database.execute(
+        "CREATE TABLE t (n int, big text PRIMARY KEY, x text)",
+        "ALTER TABLE t ALTER big SET STORAGE EXTERNAL, ALTER x SET STORAGE EXTERNAL",
+        "CREATE UNIQUE INDEX i ON t (big)",
+        f"ALTER TABLE t REPLICA IDENTITY {identity}",
+        "INSERT INTO t SELECT i, repeat(i::text, 2500), repeat('x', 9000) "
+        "FROM generate_series(1, 3) i",
+        "CREATE PUBLICATION p FOR TABLE t",
+    )
+
+    async def scenario() -> None:
+        reader = database.reader()
+        tables = list((await reader.inspect()).tables)
+        progress = await reader.prepare(tables)
+        models = TableModels(tables)
+        async for part in reader.snapshot():
+            models.load(part)
+        await reader.start(progress, tables)
+        database.execute(
+            "UPDATE t SET n = n + 10",
+            "UPDATE t SET big = big || 'z' WHERE n = 12",
+            "BEGIN; UPDATE t SET n = 20 WHERE n = 13; UPDATE t SET big = 'short' WHERE n = 20; "
+            "UPDATE t SET n = 21 WHERE n = 20; COMMIT",
+            "UPDATE t SET big = repeat('k', 2600) WHERE n = 21",
+            "DELETE FROM t WHERE n = 11",
+        )
+        for batch in await read_all(reader):
+            models.apply(batch)
+        await reader.release()
+        expected = upstream_content(tables[0], database.copied("SELECT * FROM t"))
+        assert models.content()["public.t"] == expected
 
     run(scenario())
