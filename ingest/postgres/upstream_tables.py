@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from ingest.postgres.libpq_link import LibpqLink, quote_name, quote_names, quote_text
@@ -47,6 +47,7 @@ async def fetch_tables(link: LibpqLink, publication: str) -> dict[str, Published
     found: dict[str, PublishedTable] = {}
     for oid, schema, name, kind, identity, row_filter, columns, key in rows:
         reference = f"{schema}.{name}"
+        twice = reference in found
         found[reference] = PublishedTable(
             int(oid or 0),
             schema or "",
@@ -55,7 +56,18 @@ async def fetch_tables(link: LibpqLink, publication: str) -> dict[str, Published
             row_filter or "",
             _table(reference, identity or "", columns, json.loads(key or "[]"), types),
         )
+        if twice:
+            table = replace(found[reference].table, obstacle=_ambiguous(reference))
+            found[reference] = replace(found[reference], table=table)
     return found
+
+
+def _ambiguous(reference: str) -> ReaderFailure:
+    return ReaderFailure(
+        "0A000",
+        f"two tables of the publication are called {reference}",
+        hint="Upstream: rename one of them, or its schema; or publish one of them alone.",
+    )
 
 
 _TABLES: Final = """

@@ -357,3 +357,25 @@ def test_large_keys_that_stay(database: UpstreamDatabase, identity: str) -> None
         assert models.content()["public.t"] == expected
 
     run(scenario())
+
+
+def test_two_tables_of_one_reference_are_refused(database: UpstreamDatabase) -> None:
+    """A point in a name: nobody could say which of them is meant."""
+    database.execute('CREATE SCHEMA "a.b"', "CREATE SCHEMA a")
+
+    async def scenario() -> None:
+        reader = database.reader()
+        (table,) = (await reader.inspect()).tables
+        with pytest.raises(ReaderFailure, match=r"two tables .* are called a\.b\.c"):
+            chosen_columns(table)
+        await reader.close()
+
+    try:
+        database.execute(
+            'CREATE TABLE "a.b".c (id int PRIMARY KEY)',
+            'CREATE TABLE a."b.c" (id int PRIMARY KEY)',
+            'CREATE PUBLICATION p FOR TABLE "a.b".c, a."b.c"',
+        )
+        run(scenario())
+    finally:
+        database.execute('DROP SCHEMA "a.b", a CASCADE')
