@@ -41,5 +41,5 @@ def test_cells_are_those_of_arrow(name: str) -> None:
 
 def test_a_column_of_several_chunks() -> None:
     chunks = pa.chunked_array([["a"], ["b", "c"]])
-    column = warm_columns(pa.table({"c": chunks}))["c"]
+    column = warm_columns(pa.table([chunks], names=["c"]))["c"]
     assert [column.cell(row) for row in range(3)] == ["a", "b", "c"]
