@@ -47,7 +47,8 @@ def _cells(values: Any) -> _Cell:
 def _texts(values: "pa.Array[Any]") -> _Cell:
     _, bounds, content = values.buffers()
     assert bounds is not None, "texts have offsets"
-    ends = np.frombuffer(memoryview(bounds), np.int32)[values.offset : values.offset + len(values) + 1].data
+    last = values.offset + len(values)
+    ends = np.frombuffer(memoryview(bounds), np.int32)[values.offset : last + 1].data
     data = memoryview(b"" if content is None else content)
 
     def cell(row: int) -> Value:
