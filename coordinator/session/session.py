@@ -160,8 +160,8 @@ class Session:
         if self._transaction.committing:
             self._transaction.interrupted = self._transaction.interrupted or error
             return
-        if self._has_committed and error is not self._farewell:
-            return
+        if self._has_committed and (error is not self._farewell or self.is_writing):
+            return  # S6: the task is awake, and says first what has become of it
         assert self._task is not None, "S3: what is interruptible runs"
         self._interrupt = error
         self._task.cancel()
