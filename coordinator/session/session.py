@@ -455,7 +455,7 @@ class Session:
         self._counters.failed(failure.sqlstate)
         self._counts.deadlocks += failure.sqlstate == _DEADLOCK
         self._skipping, self._in_pipeline = True, False
-        self._transaction.fail()
+        self._transaction.fail(has_ended=self._transaction.ends != self._ends)
         ended = self._transaction.portals_since
         # Closing a portal ends work of an engine, which may fail too: the client hears first what
         # went wrong first.
