@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
+from coordinator.failures import admin_shutdown
 from coordinator.pgwire.messages import FrontendMessage, Query
 from coordinator.session.session import Session
-from coordinator.failures import admin_shutdown
 from tests.session.short.test_short_reads import Alone
 from tests.support.connections import GatedStash, all_rows, connected, on_a_loop, waiting
 from tests.support.stack import running
@@ -51,7 +51,7 @@ async def test_who_shuts_its_side_is_told_all_the_same() -> None:
 async def test_who_is_ended_when_it_has_committed_hears_of_the_commit(
     setting: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settled = Session._settled  # noqa: SLF001 - the moment that nothing else hits
+    settled = Session._settled
 
     def ended_then(session: Session) -> None:
         settled(session)
