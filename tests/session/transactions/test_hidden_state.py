@@ -4,6 +4,8 @@ They are stored with the rows, survive whatever happens to the view, and count f
 version of the server would keep others.
 """
 
+from collections import Counter
+
 import pytest
 from psycopg import errors
 
@@ -82,7 +84,11 @@ async def test_groups_come_change_and_go() -> None:
             "insert into t values (9, 9, 9)",
         ):
             await play(one, change)
-            await check(one)
+            assert await value(one, STATE.format("m")) == "exact"
+            shown_rows = Counter(await all_rows(one, "table m"))
+            await play(one, "set view_reads = definition")
+            assert shown_rows == Counter(await all_rows(one, "table m"))
+            await play(one, "reset view_reads")
         assert await value(one, "select given_up from meridian.materialized_views") == 0
 
 
@@ -261,3 +267,29 @@ async def test_groups_of_characters_are_added_to() -> None:
         assert await value(one, STRATEGY) == "sums"
         await play(one, "update t set g = 'a '", "insert into t values (3, 'b', 1)")
         assert await check(one) == [("a  ", 15), ("b  ", 1)]
+
+
+@pytest.mark.parametrize("shown", ["g", "'all' as shown"])
+@on_a_loop
+async def test_groups_are_found_by_keys_that_the_view_hides(shown: str) -> None:
+    """A view with many rows is looked up by the columns that tell groups apart, hidden or not."""
+    async with running(core=PATIENT, maintained=True) as stack, connected(stack, 1) as (one,):
+        stopped(stack)
+        await play(
+            one,
+            "create table t (id int primary key, g int, h int, v int)",
+            "insert into t select i, i % 2, i, 1 from generate_series(1, 1000) i",
+            "create materialized view m with (refresh = 'on commit') as"
+            f" select {shown}, sum(v) as s from t group by g, h",
+        )
+        for change in (
+            "insert into t values (2001, 1, 7, 5), (2002, 3, 2002, 9)",
+            "update t set v = v + 1 where id = 3",
+            "delete from t where id = 4",
+        ):
+            await play(one, change)
+            assert await value(one, STATE.format("m")) == "exact"
+            shown_rows = Counter(await all_rows(one, "table m"))
+            await play(one, "set view_reads = definition")
+            assert shown_rows == Counter(await all_rows(one, "table m"))
+            await play(one, "reset view_reads")
