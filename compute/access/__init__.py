@@ -5,6 +5,7 @@
 
 Modules:
   `bloom_filters`, `sorted_keys`, `row_group_cache`   caches over data files
+  `warm_columns`                                      cells of rows that these have
   `file_bounds`                                       which files may hold a key
   `row_keys`, `key_predicates`, `foreign_key_probe`   keys of rows, and predicates over keys
   `computed_keys`                                     keys that are partial, or of expressions

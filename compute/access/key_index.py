@@ -29,10 +29,11 @@ from compute.access.file_bounds import FileBounds
 from compute.access.key_predicates import KeyValues, NewKeys, SingleKey, columns_of_key
 from compute.access.row_keys import RowKey, row_keys
 from compute.access.sorted_keys import SortedKeys
+from compute.access.warm_columns import WarmColumn
 from compute.arrow import table_schema
 from sql.catalog.catalog import Key
 from storage.batch import DataFile, Deletes, FileSlice, InlineSlice, RowIdentity, ShardView
-from storage.known_rows import Column, KnownRows
+from storage.known_rows import KnownRows
 from storage.row_schema import conform_to_schema
 from storage.types import OWN, ShardId, Source, Timestamp, inline_ts
 from storage.unencoded_rows import UnencodedRows
@@ -54,7 +55,7 @@ def _never_warm(_shard: ShardId, _file: DataFile, _rows: Sequence[int]) -> bool:
     return False
 
 
-WarmRow: TypeAlias = Callable[[ShardId, DataFile, int], tuple[Mapping[str, Column], int] | None]
+WarmRow: TypeAlias = Callable[[ShardId, DataFile, int], tuple[Mapping[str, WarmColumn], int] | None]
 """The columns by name that hold a row of a data file, and its place in them, if it is in memory."""
 
 

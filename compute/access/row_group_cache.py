@@ -16,8 +16,8 @@ from typing import Final, TypeAlias
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from compute.access.warm_columns import WarmColumn, warm_columns
 from storage.batch import DataFile
-from storage.known_rows import Column
 from storage.row_versions import table_columns
 from storage.types import ShardId, Source
 
@@ -32,19 +32,10 @@ FILES_MAX: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """A row group, as a table of one chunk a column and as those chunks by name."""
+    """A row group, as a table of one chunk a column and as columns by name."""
 
     rows: pa.Table
-    columns: Mapping[str, Column]
-
-
-def chunks_by_name(rows: pa.Table) -> Mapping[str, Column]:
-    """The columns of a table, as arrays where they have one chunk: faster to take a cell from."""
-    names, columns = rows.schema.names, rows.columns
-    return {
-        name: column.chunk(0) if column.num_chunks == 1 else column
-        for name, column in zip(names, columns, strict=True)
-    }
+    columns: Mapping[str, WarmColumn]
 
 
 class RowGroupCache:
@@ -68,7 +59,7 @@ class RowGroupCache:
 
     def warm_row(
         self, shard: ShardId, file: DataFile, row: int
-    ) -> tuple[Mapping[str, Column], int] | None:
+    ) -> tuple[Mapping[str, WarmColumn], int] | None:
         """The columns of a row group in memory, by name, and where the row is in them; None if it
         is not there.
         """
@@ -133,7 +124,7 @@ class RowGroupCache:
             rows = read.combine_chunks()
         with self._lock:
             if place not in self._groups and rows.nbytes <= CACHED_BYTES_MAX // 4:
-                self._groups[place] = _Group(rows, chunks_by_name(rows))
+                self._groups[place] = _Group(rows, warm_columns(rows))
                 self._bytes += rows.nbytes
                 while self._bytes > CACHED_BYTES_MAX:
                     self._bytes -= self._groups.popitem(last=False)[1].rows.nbytes

@@ -9,11 +9,13 @@ INVARIANTS
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import Final, cast
+from typing import Final, TypeAlias, cast
 
 import pyarrow as pa
 
 from compute.access.key_index import KeyIndex
+from compute.access.warm_columns import WarmColumn
+from compute.identity_cache import IdentityCache
 from compute.reference.arrow import to_values
 from compute.reference.expressions import Row
 from sql.plan.nodes import Scan
@@ -92,19 +94,41 @@ def _warm_row(index: KeyIndex, view: ShardView, scan: Scan, place: RowIdentity) 
 
 
 def row_in_columns(
-    columns: Mapping[str, Column], at: int, schema: pa.Schema, scan: Scan
+    columns: Mapping[str, WarmColumn], at: int, schema: pa.Schema, scan: Scan
 ) -> Row | None:
     """The scanned columns of a row, by the names of their fields; those that are not there are
     newer. None if one has another type than the schema has now.
     """
     cells: list[Value] = []
-    for column, ordinal in zip(scan.columns, scan.ordinals, strict=True):
-        field = schema.field(ordinal)
-        known = columns.get(field.name)
-        if known is not None and known.type != field.type:
+    for name, stored, type_ in _wanted_fields(schema, scan):
+        known = columns.get(name)
+        if known is None:
+            cells.append(None)
+        elif known.type != stored:
             return None
-        cells.append(None if known is None else _cell(known, at, column.type))
+        elif type_.name in _PLAIN:
+            cells.append(known.cell(at))
+        else:
+            cells.append(_cell(known.values, at, type_))
     return tuple(cells)
+
+
+_Fields: TypeAlias = Sequence[tuple[str, pa.DataType, SqlType]]
+
+_wanted: IdentityCache[Scan, tuple[pa.Schema, _Fields]] = IdentityCache()
+"""What `_wanted_fields` has found for a scan, and under which schema."""
+
+
+def _wanted_fields(schema: pa.Schema, scan: Scan) -> _Fields:
+    """The field of each scanned column, and the column's type."""
+    known = _wanted.get(scan)
+    if known is not None and known[0] is schema:
+        return known[1]
+    fields = [schema.field(ordinal) for ordinal in scan.ordinals]
+    pairs = zip(fields, scan.columns, strict=True)
+    found = [(field.name, field.type, column.type) for field, column in pairs]
+    _wanted.put(scan, (schema, found))
+    return found
 
 
 def _by_source(

@@ -160,8 +160,8 @@ class Session:
         if self._transaction.committing:
             self._transaction.interrupted = self._transaction.interrupted or error
             return
-        if self._has_committed and error is not self._farewell:
-            return
+        if self._has_committed and (error is not self._farewell or self.is_writing):
+            return  # S6: the task is awake, and says first what has become of it
         assert self._task is not None, "S3: what is interruptible runs"
         self._interrupt = error
         self._task.cancel()
@@ -455,7 +455,7 @@ class Session:
         self._counters.failed(failure.sqlstate)
         self._counts.deadlocks += failure.sqlstate == _DEADLOCK
         self._skipping, self._in_pipeline = True, False
-        self._transaction.fail()
+        self._transaction.fail(has_ended=self._transaction.ends != self._ends)
         ended = self._transaction.portals_since
         # Closing a portal ends work of an engine, which may fail too: the client hears first what
         # went wrong first.

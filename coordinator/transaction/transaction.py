@@ -449,13 +449,15 @@ class SessionTransaction(StatementWaits):
         if self.read_only and not (tables and all(is_temporary_schema(t.schema) for t in tables)):
             raise read_only_transaction(command)
 
-    def fail(self) -> None:
-        """A statement failed: the block waits for its end, an implicit transaction is over (X3)."""
+    def fail(self, *, has_ended: bool = False) -> None:
+        """A statement failed: the block waits for its end, an implicit transaction is over (X3).
+        `has_ended`: the statement has ended one already, which is counted.
+        """
         self.grouped = False  # nothing more of its string, or of its pipeline
         self._undo = None
         if not self._in_block:
             self._drop()
-            self._end(committed=False, has_run=True)
+            self._end(committed=False, has_run=not has_ended)
             return
         self._failed = True
         if self._savepoints:
@@ -587,7 +589,7 @@ class SessionTransaction(StatementWaits):
         try:
             done = reply_in_kind(reply, Committed, SYSTEM_TIMELINE.name)
         except BaseException:
-            self._end(committed=False)
+            self._end(committed=False, has_run=True)
             raise
         self._committed_at(done.ts)
         return done
@@ -625,7 +627,7 @@ class SessionTransaction(StatementWaits):
             self._id = txn
             raise
         except BaseException:
-            self._end(committed=False)
+            self._end(committed=False, has_run=True)
             raise
         finally:
             self.committing = False

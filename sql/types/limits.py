@@ -13,6 +13,11 @@ TABLE_COLUMNS_MAX: Final = 1600
 KEY_COLUMNS_MAX: Final = 32
 ARGUMENTS_MAX: Final = 100
 
+SPLIT_PARTS_MAX: Final = 4_000_000
+"""Parts of a text that is split. Larger: engines that do it in one call hold gigabytes, and go on
+for seconds behind a cancellation.
+"""
+
 
 def check_text_length(length: int) -> None:
     """Raises 54000 if a text of that length may not be built."""

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from compute.access.key_index import KeyIndex
-from compute.access.row_group_cache import chunks_by_name
+from compute.access.warm_columns import warm_columns
 from compute.arrow import table_schema
 from compute.executor import Executor
 from compute.reference.executor import ReferenceExecutor
@@ -142,7 +142,7 @@ async def running(
         # A column that came later is not in the file.
         lambda shard, file, names: _selected(read_file(shard, file), names),
         lambda shard, file, rows: read_file(shard, file).take(pa.array(rows, pa.int64())),
-        warm_row=lambda shard, file, row: (chunks_by_name(read_file(shard, file)), row),
+        warm_row=lambda shard, file, row: (warm_columns(read_file(shard, file)), row),
     )
     components = SourceComponents(readers or upstreams, index, spool)
     timelines = await recover_timelines(

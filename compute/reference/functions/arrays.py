@@ -20,13 +20,17 @@ from sql.functions.table import ARRAY_FORM
 from sql.plan.array_calls import cast_element, element_type
 from sql.plan.nodes import Call, Const
 from sql.types.array_text import multidimensional_array
-from sql.types.limits import join_within_limit
+from sql.types.limits import SPLIT_PARTS_MAX, join_within_limit
 from sql.types.sql_type import SqlType, Value
 from sql.types.text_output import format_text
 
 Array: TypeAlias = tuple[Value, ...]
 _RANDOM: Final = random.SystemRandom()
 ARRAY_ITEMS_MAX: Final = 0x3FFF_FFFF // 8
+
+
+def _too_many_items(most: int) -> SqlError:
+    return SqlError("54000", f"array size exceeds the maximum allowed ({most})")
 
 
 def _item_key(type_: SqlType) -> Callable[[Value], Key]:
@@ -132,7 +136,7 @@ def _fill_from(item: Value, lengths: Array | None, bounds: Array | None) -> Arra
     count = lengths[0]
     assert isinstance(count, int), "a length is an int4"
     if count < 0 or count > ARRAY_ITEMS_MAX:
-        raise SqlError("54000", f"array size exceeds the maximum allowed ({ARRAY_ITEMS_MAX})")
+        raise _too_many_items(ARRAY_ITEMS_MAX)
     if 0 in lengths:
         return ()
     if len(lengths) > 1:
@@ -274,6 +278,10 @@ def _from_string(text: str | None, separator: str | None, null: str | None = Non
         return None
     if not text:
         return ()
+    if len(text) > SPLIT_PARTS_MAX:
+        count = len(text) if separator is None else text.count(separator) if separator else 0
+        if count >= SPLIT_PARTS_MAX:
+            raise _too_many_items(SPLIT_PARTS_MAX)
     parts = list(text) if separator is None else text.split(separator) if separator else [text]
     return tuple([None if part == null else part for part in parts])
 

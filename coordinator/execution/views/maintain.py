@@ -299,10 +299,11 @@ def program_tables(
     program: MaintenanceProgram, view: Table, inputs: Iterable[Table]
 ) -> LargeTables:
     """The relations of a program whose rows are found by key. No two rows of a view have the same
-    values in the columns that its program calls its keys.
+    values in the columns that its program calls its keys, which may be hidden ones.
     """
     keys = (Key("", program.keys),) if program.keys else ()
-    tables = {STORED_ROWS: replace(view, keys=keys)}
+    stored = replace(view, columns=view.stored_columns, query=None, keys=keys)
+    tables = {STORED_ROWS: stored}
     for table in inputs:
         for side in (InputSide.BEFORE, InputSide.AFTER):
             tables[side_of_input(RelationId(table.shard), side)] = table

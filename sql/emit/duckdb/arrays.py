@@ -21,6 +21,7 @@ from sql.plan.bpchar_calls import trim_bpchar
 from sql.plan.nodes import AnyAll, Call, Const, Expr
 from sql.plan.traverse import has_subquery
 from sql.types.enums import is_enum
+from sql.types.limits import SPLIT_PARTS_MAX
 from sql.types.sql_type import BYTEA, REG_TYPES, SqlType, Value
 
 _NATIVE: Final = frozenset(
@@ -178,7 +179,13 @@ def _string_to_array(call: Call, scope: Scope) -> str:
         return evaluator_call(call, scope)
     x, by = scope.emit(call.args[0]), scope.emit(call.args[1])
     empty = f"cast([] as {duckdb_type(call.type)})"
-    return f"case when {x} = '' then {empty} else string_split({x}, {by}) end"
+    many = f"strlen({x}) - strlen(replace({x}, {by}, '')) >= {SPLIT_PARTS_MAX} * strlen({by})"
+    too_many = error("54000", f"array size exceeds the maximum allowed ({SPLIT_PARTS_MAX})")
+    return (
+        f"case when {x} = '' then {empty}"
+        f" when strlen({x}) > {SPLIT_PARTS_MAX} and {many} then {too_many}"
+        f" else string_split({x}, {by}) end"
+    )
 
 
 def _enum_span(call: Call, scope: Scope) -> str:

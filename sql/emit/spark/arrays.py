@@ -19,6 +19,7 @@ from sql.plan.bpchar_calls import trim_bpchar
 from sql.plan.nodes import AnyAll, Call, Const, Expr
 from sql.plan.traverse import has_subquery
 from sql.types.enums import is_enum
+from sql.types.limits import SPLIT_PARTS_MAX
 from sql.types.sql_type import REG_TYPES, SqlType, Value
 
 _NATIVE: Final = frozenset(
@@ -199,7 +200,15 @@ def _from_string(call: Call, scope: Scope) -> str:
     quoted = separator[0].replace("\\E", "\\E\\\\E\\Q")
     by = scope.statement.string(f"\\Q{quoted}\\E")
     empty = f"cast(array() as {spark_type(call.type)})"
-    return f"case when {x} = '' then {empty} else split({x}, {by}, -1) end"
+    separator_text = scope.emit(call.args[1])
+    left = f"length(replace({x}, {separator_text}, ''))"
+    many = f"length({x}) - {left} >= {SPLIT_PARTS_MAX} * length({separator_text})"
+    too_many = error("54000", f"array size exceeds the maximum allowed ({SPLIT_PARTS_MAX})")
+    return (
+        f"case when {x} = '' then {empty}"
+        f" when length({x}) > {SPLIT_PARTS_MAX} and {many} then {too_many}"
+        f" else split({x}, {by}, -1) end"
+    )
 
 
 def _enum_span(call: Call, scope: Scope) -> str:

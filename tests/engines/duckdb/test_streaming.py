@@ -139,6 +139,7 @@ def test_a_failure_in_the_middle_of_a_long_answer(engine: Engine, large: ShardVi
         ("select 1 / (id - 500000) from t", "22012"),
         ("select cast(name as integer) from t where id > 2", "22P02"),
         ("select repeat(name, 100000000) from t", "54000"),
+        ("select string_to_array(repeat(',', 4000001), ',') from t", "54000"),
     ):
         with pytest.raises(SqlError) as caught:
             engine.answer(plan_of(text, COLUMNS), large)

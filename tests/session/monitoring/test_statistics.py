@@ -125,6 +125,44 @@ def test_transactions_are_counted_by_their_end() -> None:
         assert back == rollbacks + 2
 
 
+def test_a_commit_that_fails_is_one_rollback() -> None:
+    query = "select xact_rollback from pg_stat_database where datname = 'meridian'"
+    with (
+        serving() as dsn,
+        psycopg.connect(dsn, autocommit=True) as connection,
+        psycopg.connect(dsn, autocommit=True) as other,
+    ):
+        connection.execute(TABLES.encode())
+        deferred = "id int references parent deferrable initially deferred"
+        connection.execute(f"create table child ({deferred})".encode())
+
+        def rollbacks() -> int:
+            ((count,),) = ask(connection, query)
+            assert isinstance(count, int)
+            return count
+
+        before = rollbacks()
+        for prepare in (False, True):
+            connection.execute("begin isolation level serializable")
+            connection.execute("select count(*) from parent")
+            connection.execute("insert into t values (1)")
+            other.execute("insert into parent values (%s)", (int(prepare),))
+            with pytest.raises(psycopg.errors.SerializationFailure):
+                connection.execute("commit", prepare=prepare)
+        assert rollbacks() == before + 2
+        with pytest.raises(psycopg.errors.ForeignKeyViolation), connection.transaction():
+            connection.execute("insert into child values (7)")
+        assert rollbacks() == before + 3
+        with pytest.raises(psycopg.errors.ForeignKeyViolation):
+            connection.execute("insert into child values (7)")
+        assert rollbacks() == before + 4
+        with pytest.raises(psycopg.errors.SyntaxError):
+            connection.execute("begin; commit; selec")
+        with pytest.raises(psycopg.errors.DivisionByZero):
+            connection.execute("begin; insert into parent values (9); commit; select 1/0")
+        assert rollbacks() == before + 6
+
+
 def test_a_reset_forgets() -> None:
     with serving() as dsn, psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute(TABLES.encode())
