@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal
 from functools import reduce
 from itertools import product
-from typing import Final
+from typing import Final, NamedTuple
 
 from compute.reference.decimals import EXACT, fit_to_numeric_type
 from compute.reference.functions import statistics
@@ -218,9 +218,8 @@ def _deviation(kind: Deviation) -> FolderMaker:
         def run(rows: Rows) -> Value:
             if kind.sample and len(rows) < 2:
                 return None
-            divisor = len(rows) - kind.sample
-            values = [_decimal(row[0]) for row in rows]
-            found = _exact_deviation(values, divisor, source, root=kind.root)
+            sums = _sums_of_squares(rows, numeric_cast_type(source))
+            found = _exact_deviation(sums, len(rows) - kind.sample, root=kind.root)
             return fit_to_numeric_type(found, target)
 
         return run
@@ -234,21 +233,44 @@ for _deviation_name, _kind in DEVIATIONS.items():
     )
 
 
-def _exact_deviation(
-    values: Sequence[Decimal], divisor: int, source: SqlType, *, root: bool
-) -> Decimal:
+class _Sums(NamedTuple):
+    """Of numbers: how many, their sum, that of their squares, and the most decimals shown."""
+
+    rows: int
+    total: Decimal
+    squares: Decimal
+    shown: int
+
+
+def _sums_of_squares(rows: Rows, type_: SqlType) -> _Sums:
+    """In one go and without lists, which all threads would wait for when they are freed."""
+    if isinstance(rows[0][0], int):
+        whole = whole_squares = 0
+        for row in rows:
+            number = _integer(row[0])
+            whole += number
+            whole_squares += number * number
+        return _Sums(len(rows), Decimal(whole), Decimal(whole_squares), 0)
+    total = squares = Decimal(0)
+    shown = type_.scale or 0
+    for row in rows:
+        value = _decimal(row[0])
+        total = EXACT.add(total, value)
+        squares = EXACT.add(squares, EXACT.multiply(value, value))
+        if type_.trim:
+            shown = max(shown, shown_decimals(value, type_))
+    return _Sums(len(rows), total, squares, shown)
+
+
+def _exact_deviation(sums: _Sums, divisor: int, *, root: bool) -> Decimal:
     """numeric_stddev_internal: the variance has a quotient's decimals, and its root as many."""
-    exact, count = EXACT, Decimal(len(values))
-    squares = _total([exact.multiply(value, value) for value in values])
-    total = _total(values)
-    spread = exact.subtract(exact.multiply(count, squares), exact.multiply(total, total))
+    exact, count, total = EXACT, Decimal(sums.rows), sums.total
+    spread = exact.subtract(exact.multiply(count, sums.squares), exact.multiply(total, total))
     if not spread:
         return Decimal(0)
     pairs = exact.multiply(count, Decimal(divisor))
-    shown = max(shown_decimals(value, numeric_cast_type(source)) for value in values)
-    decimals = max(
-        SIGNIFICANT_DIGITS - DIGITS_PER_GROUP * estimated_weight(spread, pairs), 2 * shown
-    )
+    weight = estimated_weight(spread, pairs)
+    decimals = max(SIGNIFICANT_DIGITS - DIGITS_PER_GROUP * weight, 2 * sums.shown)
     unit = Decimal(1).scaleb(-decimals)
     variance = exact.divide(spread, pairs).quantize(unit, context=exact)
     return exact.sqrt(variance).quantize(unit, context=exact) if root else variance

@@ -16,11 +16,18 @@ _Column: TypeAlias = "pa.ChunkedArray[pa.Scalar[pa.DataType]] | pa.Array[pa.Scal
 _FEW: Final = 4
 """Values that are taken one by one: faster than all at once, whatever they are."""
 
+_PIECE: Final = 50_000
+"""Values that are taken at once. Larger: all other threads stand meanwhile."""
+
 
 def _list(column: _Column) -> list[Any]:
     if len(column) <= _FEW:
         return [column[place].as_py() for place in range(len(column))]
-    return pa.Table.from_arrays([column], names=["values"]).to_pydict()["values"]
+    found: list[Any] = []
+    for first in range(0, len(column), _PIECE):
+        piece = column.slice(first, _PIECE)
+        found += pa.Table.from_arrays([piece], names=["values"]).to_pydict()["values"]
+    return found
 
 
 def to_values(column: _Column, type_: SqlType) -> Sequence[Value]:
