@@ -252,7 +252,7 @@ def _sums_of_squares(rows: Rows, type_: SqlType) -> _Sums:
             whole_squares += number * number
         return _Sums(len(rows), Decimal(whole), Decimal(whole_squares), 0)
     total = squares = Decimal(0)
-    shown = type_.scale or 0
+    shown = 0 if type_.trim else type_.scale or 0
     for row in rows:
         value = _decimal(row[0])
         total = EXACT.add(total, value)
