@@ -44,6 +44,11 @@ PATIENT: Final = ("--spark-master", "none", "--set", "view_budget_ms=600000")
 ON_COMMIT: Final = "WITH (refresh = 'on commit')"
 TOTAL: Final = "SELECT g, sum(amount) AS amount, count(*) AS sales FROM sale GROUP BY g"
 NAMED: Final = "SELECT b.id, b.v, d.name FROM big b JOIN dim d ON d.k = b.k"
+ASKED_S: Final = 0.005
+"""Between two looks whether a view is exact. Smaller: the looks cost what the view needs."""
+
+_IS_EXACT: Final = "SELECT state = 'exact' FROM meridian.materialized_views WHERE table_name = %s"
+
 SLOW: Final = "SELECT stddev(x * y) AS s FROM slow, generate_series(1, 30000) y"
 """No program helps: a second or so of computing for each change of a thousand rows."""
 
@@ -252,9 +257,8 @@ def _tpch(dsn: str, scale: float, engines: Sequence[str]) -> tuple[Figures, Figu
             connection.execute("SET engine = local")
             connection.execute(f"CREATE MATERIALIZED VIEW {name} {ON_COMMIT} AS {text}".encode())
             # The first run of a program is dearer, and is done in advance where there is time.
-            for turn in range(2):
-                taken = _refreshed(connection, scale, 2 * block + turn)
-            _must_be_exact(dsn, name)
+            turns = (2 * block, 2 * block + 1)
+            taken = [_refreshed(connection, scale, turn, name) for turn in turns][-1]
             for engine in engines:
                 connection.execute(f"SET engine = {engine}".encode())
                 connection.execute("SET view_reads = definition")
@@ -269,12 +273,18 @@ def _tpch(dsn: str, scale: float, engines: Sequence[str]) -> tuple[Figures, Figu
     return ours, theirs
 
 
-def _refreshed(connection: psycopg.Connection[Any], scale: float, number: int) -> float:
-    """Seconds of a COMMIT of new orders and lines."""
+def _refreshed(connection: psycopg.Connection[Any], scale: float, number: int, name: str) -> float:
+    """Seconds from the COMMIT of new orders and lines until the view is exact again: at once, or
+    when catch-up has attached it.
+    """
     connection.execute("BEGIN")
     for text in insertions(scale, number).statements:
         connection.execute(text.encode())
-    return _seconds(lambda: connection.execute("COMMIT"))
+    began = time.perf_counter()
+    connection.execute("COMMIT")
+    while connection.execute(_IS_EXACT.encode(), [name]).fetchone() != (True,):
+        time.sleep(ASKED_S)
+    return time.perf_counter() - began
 
 
 if __name__ == "__main__":
