@@ -71,6 +71,7 @@ _BOUND_WITHOUT_ROWS: Final = _BOUND + bytes(encode_backend(NoData()))
 _READY: Final = bytes(encode_backend(ReadyForQuery(TransactionStatus.IDLE)))
 
 _Run: TypeAlias = Callable[[], Awaitable[None]]
+"""Ends a block in the general way."""
 
 
 @dataclass(slots=True)
@@ -191,15 +192,16 @@ class ShortCommits:
 
     async def _outcome(self, found: CommitFlight, work: _Alone | _BlockEnd) -> bytes | None:
         """What the client is to hear of it; None: nothing has happened (W1)."""
-        pending = found.pending
-        if pending is not None and not pending.is_asked and isinstance(work, _Alone):
-            pending.ask()
-        if pending is not None and pending.is_asked:
-            await pending.settle()
-            return self._concluded(found)
-        assert isinstance(work, _BlockEnd), "a write alone was asked for"
-        await work.run()
-        return self._ended(found, work)
+        if isinstance(work, _BlockEnd):
+            if work.commit is None or not work.commit.is_asked:
+                await work.run()
+                return self._ended(found, work)
+            await work.commit.settle()
+        else:
+            if not work.write.is_asked:
+                work.write.ask()
+            await work.write.settle()
+        return self._concluded(found)
 
     def startable(self, flight: Flight) -> CommitFlight | None:
         """A flight that may be begun where its bytes come; nothing has happened."""
