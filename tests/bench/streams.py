@@ -26,6 +26,7 @@ from tests.bench.pgbench import percentile, run_script
 from tests.bench.sizes import Figures
 from tests.resilience.upstream.wide import OPTIONS
 from tests.support.servers import Meridian, Postgres, meridian, postgres_server
+from tests.support.synchronous import commits_wait_for
 
 UPSTREAM: Final = ("wal_level=logical", "max_wal_senders=20", "max_replication_slots=20")
 COPIED_ROWS: Final = 5_000_000
@@ -228,18 +229,12 @@ def _latency(upstream: Postgres, follower: Follower) -> Figures:
 
 
 def _gate(upstream: Postgres, follower: Follower) -> Figures:
-    _execute(
-        upstream.dsn,
-        f"ALTER SYSTEM SET synchronous_standby_names = '{follower.name}'",
-        "SELECT pg_reload_conf()",
-    )
+    commits_wait_for(upstream.dsn, follower.name)
     waits: list[float] = []
     with psycopg.connect(upstream.dsn, autocommit=True) as connection:
         for n in range(GATE_COMMITS):
             began = time.perf_counter()
             connection.execute("INSERT INTO many (client, v) VALUES (-1, %s)", [n])
             waits.append((time.perf_counter() - began) * 1_000)
-    _execute(
-        upstream.dsn, "ALTER SYSTEM RESET synchronous_standby_names", "SELECT pg_reload_conf()"
-    )
+    commits_wait_for(upstream.dsn, "")
     return {"COMMIT upstream that waits for it: p50 ms": statistics.median(waits)}

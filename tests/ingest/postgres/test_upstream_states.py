@@ -12,6 +12,7 @@ from ingest.postgres.reader import PostgresReader
 from ingest.reader import ReaderFailure, ReadLimits, SourceProgress
 from tests.ingest.postgres.reading import new_rows, read_all, read_until_failure, started
 from tests.ingest.upstream_database import UpstreamDatabase, run
+from tests.support.synchronous import commits_wait_for
 
 T = ("CREATE TABLE t (id int PRIMARY KEY, v varchar(5), x int)", "CREATE PUBLICATION p FOR TABLE t")
 
@@ -35,9 +36,7 @@ def test_a_synchronous_upstream_waits_for_the_acknowledgement(database: Upstream
 
     async def scenario() -> None:
         reader, _, _ = await started(database)
-        database.execute(
-            "ALTER SYSTEM SET synchronous_standby_names = 'feed'", "SELECT pg_reload_conf()"
-        )
+        commits_wait_for(database.dsn, "feed")
         try:
             assert (await reader.inspect()).notices, "the person is told of the order"
             await read_all(reader)
@@ -52,10 +51,7 @@ def test_a_synchronous_upstream_waits_for_the_acknowledgement(database: Upstream
                     await reader.acknowledge(batch.upto)
                     await asyncio.to_thread(thread.join, 0.05)
         finally:
-            database.execute("SET synchronous_commit = local")
-            database.execute(
-                "ALTER SYSTEM RESET synchronous_standby_names", "SELECT pg_reload_conf()"
-            )
+            commits_wait_for(database.dsn, "")
         await reader.release()
 
     database.execute(*T, "CREATE TABLE other (x int)")

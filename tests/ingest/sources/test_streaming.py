@@ -17,6 +17,7 @@ import pytest
 from tests.ingest.sources.asking import refusal, rows
 from tests.ingest.upstream_database import UpstreamDatabase
 from tests.session.change_streams.followers import until
+from tests.support.synchronous import commits_wait_for
 
 BIG = "upper(repeat(md5(i::text), 400))"
 """So long that it is kept aside, and not sent if it stays."""
@@ -25,14 +26,11 @@ BIG = "upper(repeat(md5(i::text), 400))"
 @contextmanager
 def synchronous(database: UpstreamDatabase, name: str = "feed") -> Iterator[None]:
     """Upstream's commits wait for the source."""
-    database.execute(f"ALTER SYSTEM SET synchronous_standby_names = '{name}'")
-    database.execute("SELECT pg_reload_conf()", "SELECT pg_sleep(0.1)")
+    commits_wait_for(database.dsn, name)
     try:
         yield
     finally:
-        database.execute("SET synchronous_commit = local")
-        database.execute("ALTER SYSTEM RESET synchronous_standby_names")
-        database.execute("SELECT pg_reload_conf()", "RESET synchronous_commit")
+        commits_wait_for(database.dsn, "")
 
 
 @pytest.fixture

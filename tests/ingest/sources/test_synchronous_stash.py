@@ -17,32 +17,21 @@ from tests.ingest.sources.conftest import options
 from tests.ingest.upstream_database import UpstreamDatabase, run
 from tests.session.change_streams.followers import until
 from tests.support.servers import fresh_database, meridian, postgres_server
+from tests.support.synchronous import commits_wait_for
 
 DURABLE = [setting for setting in SETTINGS if setting != "fsync=off"]
 SOURCE = "create source s from postgres connection c (publication 'p')"
 
 
-def _shown(database: UpstreamDatabase) -> str:
-    """As a new connection has it: the server itself has read its settings."""
-    with psycopg.connect(database.dsn) as connection:
-        ((value,),) = rows(connection, "SHOW synchronous_standby_names")
-    return str(value)
-
-
 @contextmanager
 def synchronous(database: UpstreamDatabase, names: str) -> Iterator[None]:
     """Commits wait for these, but for those of the test itself."""
-    database.execute(
-        "SET synchronous_commit = local",
-        f"ALTER SYSTEM SET synchronous_standby_names = '{names}'",
-        "SELECT pg_reload_conf()",
-    )
+    database.execute("SET synchronous_commit = local")
+    commits_wait_for(database.dsn, names)
     try:
-        until(lambda: _shown(database) == names)
         yield
     finally:
-        database.execute("ALTER SYSTEM RESET synchronous_standby_names", "SELECT pg_reload_conf()")
-        until(lambda: not _shown(database))
+        commits_wait_for(database.dsn, "")
 
 
 def test_a_source_in_the_cluster_of_the_stash_may_not_be_waited_for(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from tests.resilience.faults.running import REFERENCE
 from tests.resilience.upstream.watching import Watcher, judge, read
 from tests.resilience.upstream.writers import SCHEMA, TABLES, Marks, Writer
 from tests.support.servers import Meridian, Postgres, meridian, postgres_server
+from tests.support.synchronous import commits_wait_for
 
 SETTINGS = ("wal_level=logical", "max_replication_slots=20", "max_wal_senders=20")
 WRITERS = 4
@@ -98,7 +99,7 @@ def fed(
             # Not loaded yet: a strict read waits for it.
             read(here)
         if synchronous:
-            make_synchronous(upstream)
+            commits_wait_for(upstream.dsn, "feed")
         marks, ended = Marks(), threading.Event()
         clients = [kind(upstream.dsn, number, marks, ended, server) for number in range(writers)]
         watcher = Watcher(upstream.dsn, server, marks, ended)
@@ -118,12 +119,6 @@ def source_of(port: int) -> Sequence[str]:
         "CREATE SOURCE feed FROM POSTGRES CONNECTION upstream (PUBLICATION 'everything')",
         "CREATE TABLES FROM SOURCE feed IN SCHEMA shop",
     )
-
-
-def make_synchronous(upstream: Postgres) -> None:
-    with psycopg.connect(upstream.dsn, autocommit=True) as there:
-        there.execute("ALTER SYSTEM SET synchronous_standby_names = 'feed'")
-        there.execute("SELECT pg_reload_conf()")
 
 
 def finish(feed: Feed) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tests.resilience.upstream.feed import SETTINGS, make_synchronous
+from tests.resilience.upstream.feed import SETTINGS
 from tests.resilience.upstream.wide import (
     OPTIONS,
     PEAK_MB_MAX,
@@ -18,6 +18,7 @@ from tests.resilience.upstream.wide import (
     feed_wide,
 )
 from tests.support.servers import meridian, postgres_server
+from tests.support.synchronous import commits_wait_for
 
 
 @pytest.mark.slow
@@ -25,7 +26,7 @@ from tests.support.servers import meridian, postgres_server
 def test_a_large_transaction_is_whole(tmp_path: Path, rows: int, kills: int) -> None:
     with postgres_server(SETTINGS) as upstream, meridian(tmp_path, OPTIONS) as server:
         feed_wide(upstream, server)
-        make_synchronous(upstream)
+        commits_wait_for(upstream.dsn, "feed")
         peaks: list[int] = []
         writer = threading.Thread(target=commit_wide, args=(upstream, rows))
         writer.start()

@@ -11,8 +11,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tests.resilience.upstream.feed import SETTINGS, make_synchronous, source_of
+from tests.resilience.upstream.feed import SETTINGS, source_of
 from tests.support.servers import meridian, postgres_server
+from tests.support.synchronous import commits_wait_for
 
 OPTIONS = ("--spark-master", "none", "--set", "source_hosts=127.0.0.1")
 LARGE = 9_000
@@ -146,7 +147,7 @@ def _compare(directory: Path, seed: int, count: int) -> None:
         for statement in source_of(upstream.port):
             here.execute(statement.encode())
         assert _content(here, "shop") == _content(there, "public")
-        make_synchronous(upstream)
+        commits_wait_for(upstream.dsn, "feed")
         for number in range(count):
             text = ";".join(
                 draw(rng) for draw in rng.choices(draws, weights, k=rng.choice((1, 1, 2, 4)))

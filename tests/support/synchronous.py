@@ -1,0 +1,30 @@
+"""A PostgreSQL whose COMMIT waits for those whom `synchronous_standby_names` names."""
+
+import psycopg
+
+
+def commits_wait_for(dsn: str, names: str) -> None:
+    """From now on; for nobody if `names` is empty. Needs a superuser.
+
+    `pg_reload_conf()` only asks the postmaster. The checkpointer then tells all whether COMMIT
+    waits (`SyncRepUpdateSyncStandbysDefined`); before it has read its settings, COMMIT returns at
+    once. A connection made by a postmaster that has read them shows that all others are signalled,
+    and a checkpoint ends only after the checkpointer has done what its signals ask for.
+    """
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute("SET synchronous_commit = local")
+        if names:
+            connection.execute(f"ALTER SYSTEM SET synchronous_standby_names = '{names}'".encode())
+        else:
+            connection.execute("ALTER SYSTEM RESET synchronous_standby_names")
+        connection.execute("SELECT pg_reload_conf()")
+    while _shown(dsn) != names:
+        pass
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute("CHECKPOINT")
+
+
+def _shown(dsn: str) -> str:
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        (value,) = connection.execute("SHOW synchronous_standby_names").fetchone() or ("",)
+    return str(value)
