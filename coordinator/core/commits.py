@@ -31,6 +31,7 @@ from coordinator.core.group_members import (
     PendingChange,
     PendingCommit,
     PendingInsert,
+    changed_tables,
 )
 from coordinator.core.locking.moved_rows import follow_replaced_rows
 from coordinator.core.locking.requests import release_session_locks, serve_waiters
@@ -82,7 +83,7 @@ def commit(core: CoreState, message: CommitTransaction, now: Timestamp) -> list[
     if len(core.groups) >= core.settings.queue_max:
         return [_too_many(message.request), *end_transaction(core, txn, now)]
     txn.committing = True
-    core.leases.settle(txn.id, txn.written_tables_of_all())
+    core.leases.settle(txn.id, [*txn.written_tables_of_all(), *changed_tables(txn.changes)])
     txn.settle_reads()
     core.groups.enqueue(
         PendingCommit(message.request, txn, core.leases.ticket(), single=message.single)
@@ -437,7 +438,7 @@ def take_lease(core: CoreState, message: TakeLease) -> list[Effect]:
 
 def grant_leases(core: CoreState) -> list[Effect]:
     """Tell those whose lease has become free."""
-    granted = core.leases.grant(core.groups.writes_ahead)
+    granted = core.leases.grant(core.groups.is_ahead)
     return [Reply(request, Leased()) for request in granted]
 
 

@@ -45,7 +45,9 @@ from coordinator.core.group_members import (
     PendingChange,
     PendingCommit,
     PendingInsert,
+    changed_by,
     changed_tables,
+    changes_definitions,
 )
 from coordinator.core.leases import WriteLeases
 from coordinator.core.locking.held_rows import as_deletes
@@ -240,7 +242,7 @@ class GroupCommit:
         while self._queue and group.has_room(self._group_max, self._bytes_max):
             pending = self._queue.popleft()
             if pending.owner in group.waiting_sessions or leases.blocks(
-                pending.holder, pending.tables(), pending.ticket
+                pending.holder, changed_by(pending), pending.ticket
             ):
                 group.wait(pending)
                 continue
@@ -355,15 +357,20 @@ class GroupCommit:
             self.writes.any_gone(shards[shard], as_deletes(rows)) for shard, rows in found.items()
         )
 
-    def writes_ahead(self, ticket: int) -> frozenset[int]:
-        """Tables of the group in flight and of commits ahead of a ticket (L3 of `leases.py`)."""
-        tables: set[int] = set(self._in_flight.tables()) if self._in_flight is not None else set()
-        for unit in self.lanes.units():
-            tables |= unit.tables()
-        for pending in self._queue:
-            if pending.ticket < ticket:
-                tables.update(pending.tables())
-        return frozenset(tables)
+    def is_ahead(self, tables: frozenset[int], ticket: int) -> bool:
+        """Whether the group in flight or a commit ahead of a ticket writes one of these tables, or
+        changes definitions (L3 and L4 of `leases.py`).
+        """
+        flight = self._in_flight
+        if flight is not None and (flight.changes or not tables.isdisjoint(flight.tables())):
+            return True
+        if any(not tables.isdisjoint(unit.tables()) for unit in self.lanes.units()):
+            return True
+        return any(
+            changes_definitions(pending) or not tables.isdisjoint(pending.tables())
+            for pending in self._queue
+            if pending.ticket < ticket
+        )
 
     def put_back(self, group: "Group | GatheredMembers") -> None:
         """To the front of the queue, in the same order; units go back whole."""

@@ -227,3 +227,15 @@ class PendingAttach:
 GroupMember: TypeAlias = (
     PendingCommit | PendingInsert | PendingChange | PendingBatch | PendingAttach
 )
+
+
+def changes_definitions(member: GroupMember) -> bool:
+    """Whether it has DDL (L4 of `leases.py`)."""
+    return isinstance(member, PendingCommit) and bool(member.txn.changes)
+
+
+def changed_by(member: GroupMember) -> Sequence[int]:
+    """The oids of the tables whose rows or definitions it changes (L1 of `leases.py`)."""
+    if isinstance(member, PendingCommit) and member.txn.changes:
+        return [*member.tables(), *changed_tables(member.txn.changes)]
+    return member.tables()

@@ -1,12 +1,14 @@
 """Write leases: a statement that keeps losing conflicts gets tables for itself, so that it ends.
 
 INVARIANTS
-  L1  a table has at most one holder; only the holder's commits may write it meanwhile.
+  L1  a table has at most one holder; only the holder's commits may write or alter it meanwhile.
   L2  leases are asked for all at once, before the snapshot, by statements that retry by themselves:
       a holder waits for nobody, so there is no deadlock. Who turns out to write more than it holds
       gives everything back before its commit waits.
   L3  one line for leases and commits, by ticket: a lease waits for commits that queued before it,
       a commit waits for leases that were asked for before it. Nobody starves.
+  L4  a lease waits for every change of definitions ahead of it, whatever it names: a statement that
+      is bound before it would be refused again.
 """
 
 from collections.abc import Callable, Iterable
@@ -45,15 +47,17 @@ class WriteLeases:
         """Stand in line (L3); `grant` answers."""
         self._waiting.append(_Waiting(request, txn, frozenset(tables), self.ticket()))
 
-    def grant(self, busy: Callable[[int], frozenset[int]]) -> list[RequestId]:
-        """Give free leases; `busy(ticket)`: tables of commits ahead of a ticket."""
+    def grant(self, is_busy: Callable[[frozenset[int], int], bool]) -> list[RequestId]:
+        """Give free leases; `is_busy(tables, ticket)`: whether commits ahead of a ticket write
+        these tables, or change definitions (L4).
+        """
         if not self._waiting:
             return []
         taken = set(self._holders)
         granted: list[RequestId] = []
         still: list[_Waiting] = []
         for waiting in self._waiting:
-            if taken.isdisjoint(waiting.tables) and not waiting.tables & busy(waiting.ticket):
+            if taken.isdisjoint(waiting.tables) and not is_busy(waiting.tables, waiting.ticket):
                 self._holders.update(dict.fromkeys(waiting.tables, waiting.txn))
                 granted.append(waiting.request)
             else:

@@ -397,7 +397,7 @@ class Timelines:
 
     async def lease(self, txn: TransactionId, tables: Sequence[Table]) -> None:
         """See Coordination."""
-        driver, own = self._place(txn, tables)
+        driver, own = self._place(txn, tables) if tables else (self._system, txn)
         await driver.lease(own, tables)
 
     async def lock(

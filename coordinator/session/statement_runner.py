@@ -9,7 +9,7 @@ INVARIANTS
   A1  only a statement that is its whole transaction starts again by itself, and only while the
       client has seen nothing of it. Each attempt reads, binds and computes everything anew.
   A2  from the second attempt the statement holds the lease of every table it reads or writes, taken
-      before its snapshot, so that it ends however many others write. One that stores the rows of a
+      before its snapshot, so that it ends whoever writes or defines. One that stores the rows of a
       view that follows its inputs holds at most that of the view, which it attaches no more.
   A3  a statement is bound with the catalog of the timestamp that it reads at.
   A4  a statement that has waited for a lock begins again, alone and inside; its client has seen
@@ -316,10 +316,10 @@ class StatementRunner:
                 return written
         except LockBlocks as blocks:
             await self._transaction.wait_for(blocks)
-        leased: tuple[Table, ...] = ()
+        leased: tuple[Table, ...] | None = None
         attempts, again = 1, False
         while True:
-            if leased:
+            if leased is not None:
                 await self._transaction.lease(leased)
             try:
                 outcome, bound = await self._attempt(request, execution, alone=True, again=again)
@@ -331,10 +331,10 @@ class StatementRunner:
                 return outcome
             except StatementRestart:
                 self._begin_again()
-                leased, again = (), True
+                leased, again = None, True
             except LockBlocks as blocks:
                 # Waiting is no attempt; who waits holds no lease.
-                leased, again = (), True
+                leased, again = None, True
                 self._notices.begin_again()
                 await self._transaction.wait_for(blocks)
             except RequestRefused as refused:

@@ -200,7 +200,9 @@ class Spilled:
 
 @fast_dataclass(frozen=True, slots=True)
 class TakeLease:
-    """Reply Leased when the transaction alone may commit writes to these tables, until it ends."""
+    """Reply Leased when the transaction alone may commit writes to these tables, until it ends, and
+    no change of definitions is ahead; there may be no table.
+    """
 
     request: RequestId
     txn: TransactionId

@@ -16,8 +16,7 @@ INVARIANTS (of `coordinator/core/locking/__init__.py`, as they are looked at her
   R1  who is told that he holds rows holds all of them, and they are there; so does a block whose
       statement has changed rows by key.
   F1  above read committed a transaction is validated from its own timestamp on (`core/refresh.py`).
-  L2  who waits for a lock holds no lease, and nobody waits for a lease without a reason
-      (`core/leases.py`).
+  L1, L2 of `lease_watch.py`.
 
 The rules are written anew here, so that a mistake in the core's is a difference. Sessions that have
 lost their locks to a fault (K6) are not looked at until they end.
@@ -66,6 +65,7 @@ from storage.batch import Deletes, RowIdentity
 from storage.shard import ShardState
 from storage.types import OWN, ShardId, Source, Timestamp
 from tests.resilience.sim.key_changes import KeyChange
+from tests.resilience.sim.lease_watch import check_leases
 
 UNLOCKED = (Begin, BeginStatement, TakeSnapshot, RecordLookUps, Scan, WriteRows)
 """Messages that have nothing to do with locks."""
@@ -132,7 +132,7 @@ class LockWatch:
         self._check_waits(queues)
         self._check_names()
         self._check_timestamps()
-        self._check_leases()
+        check_leases(self._core, list(self._in_lanes()), self._expect)
 
     def _expect(self, condition: bool, rule: str, explanation: str) -> None:
         if not condition and self._told < TOLD_MAX:
@@ -400,7 +400,7 @@ class LockWatch:
                 if name == (shard, now):
                     yield tag, mode
 
-    # --- timestamps, leases ------------------------------------------------------------------
+    # --- timestamps ------------------------------------------------------------------
 
     def _check_timestamps(self) -> None:
         """F1."""
@@ -411,26 +411,6 @@ class LockWatch:
             sinces |= set(txn.altered.values()) | {read[0][1] for read in txn._undoable or ()}
             why = f"{txn.id} of p{txn.owner} reads at {txn.snapshot.ts}, and looked at {sinces}"
             self._expect(sinces <= {txn.snapshot.ts}, "F1", why)
-
-    def _check_leases(self) -> None:
-        """L2 and L3 of `leases.py`."""
-        leases = self._core.leases
-        waiting = {w.txn for queue in self._core.locks.queues() for w in queue.waiting}
-        for oid, holder in leases._holders.items():
-            self._expect(holder not in waiting, "L2", f"{holder} waits, and has a lease of {oid}")
-        groups = self._core.groups
-        in_flight = () if groups.in_flight is None else groups.in_flight.members
-        for member in self._in_lanes():
-            others = {leases._holders.get(oid) for oid in member.tables()} - {None, member.holder}
-            self._expect(not others, "L1", f"{member.request} is in a lane, {others} lease it")
-        before: set[int] = set(leases._holders)
-        for lease in leases._waiting:
-            queued = [member for member in groups._queue if member.ticket < lease.ticket]
-            under_way = (*in_flight, *self._in_lanes(), *queued)
-            ahead = {oid for member in under_way for oid in member.tables()}
-            blocked = lease.tables & (before | ahead)
-            self._expect(bool(blocked), "L2", f"{lease} waits for nobody")
-            before |= lease.tables
 
 
 Holder = HeldLock | LockRequest

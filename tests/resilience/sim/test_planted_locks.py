@@ -71,9 +71,9 @@ def single_statements_overtake_waiters(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(LockTable, "is_against", held)
 
 
-def waiting_statements_count_as_writes_ahead(patch: pytest.MonkeyPatch) -> None:
+def waiting_statements_count_as_ahead(patch: pytest.MonkeyPatch) -> None:
     """Then a lease waits for who waits for a lock."""
-    blocked, ahead = commits._blocked, GroupCommit.writes_ahead
+    blocked, ahead = commits._blocked, GroupCommit.is_ahead
     tables: dict[tuple[int, TransactionId], frozenset[int]] = {}
     waiting: dict[int, CoreState] = {}
 
@@ -83,15 +83,15 @@ def waiting_statements_count_as_writes_ahead(patch: pytest.MonkeyPatch) -> None:
             waiting[id(core.groups)] = core
         return blocked(core, member, told)
 
-    def with_waiters(self: GroupCommit, ticket: int) -> frozenset[int]:
+    def with_waiters(self: GroupCommit, wanted: frozenset[int], ticket: int) -> bool:
         core = waiting.get(id(self))
         lines = () if core is None else core.locks.queues()
         waiters = [waiter.txn for queue in lines for waiter in queue.waiting if waiter.single]
         more = [tables.get((id(self), txn), frozenset()) for txn in waiters if txn is not None]
-        return ahead(self, ticket).union(*more)
+        return ahead(self, wanted, ticket) or not wanted.isdisjoint(frozenset().union(*more))
 
     patch.setattr(commits, "_blocked", remember)
-    patch.setattr(GroupCommit, "writes_ahead", with_waiters)
+    patch.setattr(GroupCommit, "is_ahead", with_waiters)
 
 
 def leases_wait_for_locks(patch: pytest.MonkeyPatch) -> None:
@@ -246,7 +246,7 @@ PLANTS = (
     Planted(released_at_the_launch, "guarded", "calm", "K1"),
     Planted(single_statements_ignore_locks, "hot", "calm", "K2"),
     Planted(single_statements_overtake_waiters, "hot", "calm", "K5"),
-    Planted(waiting_statements_count_as_writes_ahead, "hot", "calm", "L2"),
+    Planted(waiting_statements_count_as_ahead, "hot", "calm", "L2"),
     Planted(leases_wait_for_locks, "hot", "calm", "L2"),
     Planted(one_waiter_is_never_woken, "guarded", "calm", "K3"),
     Planted(woken_one_by_one, "guarded", "calm", "K3"),

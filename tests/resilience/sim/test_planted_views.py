@@ -219,16 +219,16 @@ def names_of_stored_rows_as_maintained(patch: pytest.MonkeyPatch) -> None:
 
 def leases_over_lanes(patch: pytest.MonkeyPatch) -> None:
     """A lease is granted over members whose views are being maintained (N2)."""
-    ahead = GroupCommit.writes_ahead
+    ahead = GroupCommit.is_ahead
 
-    def without_lanes(self: GroupCommit, ticket: int) -> frozenset[int]:
+    def without_lanes(self: GroupCommit, tables: frozenset[int], ticket: int) -> bool:
         waiting, ready = self.lanes.waiting, self.lanes.ready
         self.lanes.waiting, self.lanes.ready = {}, []
-        found = ahead(self, ticket)
+        found = ahead(self, tables, ticket)
         self.lanes.waiting, self.lanes.ready = waiting, ready
         return found
 
-    patch.setattr(GroupCommit, "writes_ahead", without_lanes)
+    patch.setattr(GroupCommit, "is_ahead", without_lanes)
 
 
 def locks_over_lanes(patch: pytest.MonkeyPatch) -> None:

@@ -155,20 +155,20 @@ class Transaction:
         touched (H4), and after a wait without one.
         """
         self._single = True
-        leased: list[Table] = []
+        leased: list[Table] | None = None
         attempts, again = 1, False
         tally = self.world.tally
         for _ in range(AGAIN_MAX):
-            if leased:
+            if leased is not None:
                 await self._driver.lease(self._txn, leased)
             drops = tally.dropped
             try:
                 return await self._once(work, again=again)
             except StatementRestart:
-                leased, again = [], True
+                leased, again = None, True
                 self._renew()
             except LockBlocks as blocks:
-                leased, again = [], False
+                leased, again = None, False
                 self._renew()
                 await self._wait_for(blocks)
             except RequestRefused as refused:
@@ -176,7 +176,7 @@ class Transaction:
                     self._driver.abort(self._txn)
                     await self._driver.await_load(refused.source)
                     self._begin()
-                    leased, again = [], False
+                    leased, again = None, False
                     continue
                 if refused.reason not in (RefusedReason.CONFLICT, RefusedReason.STALE):
                     raise
