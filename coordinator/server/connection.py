@@ -24,7 +24,6 @@ from coordinator import session_errors as wrong
 from coordinator.core.messages.identities import ConnectionId
 from coordinator.failures import admin_shutdown, query_canceled
 from coordinator.pgcatalog.activity import ObservedEncryption, ObservedSession
-from coordinator.pgwire.codec import encode_backend
 from coordinator.pgwire.flights import BindFlight, Flight
 from coordinator.pgwire.messages import (
     AuthenticationOk,
@@ -47,6 +46,7 @@ from coordinator.server.access import Peer
 from coordinator.server.certificates import observed_encryption
 from coordinator.server.connection_log import ConnectionLog
 from coordinator.server.connection_memory import ConnectionMemory
+from coordinator.server.half_closed import probe_later
 from coordinator.server.listeners import peer_of, ports_of
 from coordinator.server.login import Login
 from coordinator.server.login_attempt import audit_login, log_in_audited, refuse_login
@@ -63,15 +63,8 @@ log = logging.getLogger("meridian.connection")
 FLUSH_THRESHOLD_BYTES: Final = 64 << 10
 """Answers are written when so much is waiting. Larger: fewer system calls, more memory."""
 
-PROBE_FIRST_S: Final = 0.02
-PROBE_S: Final = 1.0
-"""A client that has shut its side is sent a parameter's status so often, less and less: the second
-write to one that has left fails. Larger: statements of clients that died hold locks longer."""
-
 _TLS_HANDSHAKE: Final = 0x16
 """The first byte of a client that begins with TLS at once; no start-up message begins so."""
-
-_PROBE: Final = encode_backend(ParameterStatus("integer_datetimes", "on"))
 
 
 class Connection(asyncio.Protocol):
@@ -145,7 +138,7 @@ class Connection(asyncio.Protocol):
             return
         answered = session.answer_at_once()
         if answered:
-            self._write()
+            self._server.turn_writes.answered(self)
         if session.is_writing:
             return  # it says when it goes on
         if self._wire.is_drained:
@@ -177,17 +170,16 @@ class Connection(asyncio.Protocol):
         self._at_end = True
         self._wire.end()
         self.wake()
-        asyncio.get_running_loop().call_later(PROBE_FIRST_S, self._probe, PROBE_FIRST_S)
+        probe_later(self._probe)
         return True
 
-    def _probe(self, waited_s: float) -> None:
+    def _probe(self, status: bytes | memoryview) -> bool:
         transport = self._transport
         if self._gone or transport is None or transport.is_closing():
-            return
+            return False
         if self._session is not None and not transport.get_write_buffer_size():
-            self._write_all([_PROBE])
-        later_s = min(4 * waited_s, PROBE_S)
-        asyncio.get_running_loop().call_later(later_s, self._probe, later_s)
+            self._write_all([status])
+        return True
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's name
         """The socket is closed."""
@@ -224,13 +216,13 @@ class Connection(asyncio.Protocol):
         """See Client."""
         self._wire.send(message)
         if isinstance(message, ErrorResponse | NoticeResponse):
-            self._write()
+            self.write()
 
     async def flush(self) -> None:
         """See Client. Raises ConnectionError when nobody reads any more."""
         if self._transport is None or self._transport.is_closing():
             raise ConnectionResetError("the client is gone")
-        self._write()
+        self.write()
         if self._writable is not None:
             await self._until_writable(self._writable)
 
@@ -240,7 +232,8 @@ class Connection(asyncio.Protocol):
             self._memory.waits(self._transport)
             await self.flush()
 
-    def _write(self) -> None:
+    def write(self) -> None:
+        """See Writer."""
         transport = self._transport
         if self._wire.pending_bytes and transport is not None and not transport.is_closing():
             self._server.counters.bytes_sent += self._wire.pending_bytes
@@ -259,6 +252,11 @@ class Connection(asyncio.Protocol):
         except TlsFailed as failure:
             log.info("TLS failed: %s", failure)
             self._transport.close()
+
+    def give_up(self) -> None:
+        """See Writer."""
+        if self._transport is not None:
+            self._transport.abort()
 
     def _write_raw(self, data: bytes) -> None:
         if data and self._transport is not None and not self._transport.is_closing():
@@ -298,7 +296,7 @@ class Connection(asyncio.Protocol):
 
     def answered(self) -> None:
         """See Client."""
-        self._write()
+        self._server.turn_writes.answered(self)
         if self._wire.is_drained and not self._paused:
             self._read_ahead = 0
         else:
@@ -376,8 +374,9 @@ class Connection(asyncio.Protocol):
         if (transport := self._transport) is None:
             return
         self._memory.close()
+        self._server.turn_writes.settle(self)
         if self._wire.has_refused:
-            self._write()  # of a pipeline without Sync, nothing
+            self.write()  # of a pipeline without Sync, nothing
         if self._tls is not None:
             self._write_raw(self._tls.end())
         transport.close()
@@ -430,7 +429,7 @@ class Connection(asyncio.Protocol):
         """The next message before the session, once what is queued has been sent."""
         assert self._stranger is not None, "sessions have a loop of their own"
         while (message := self._wire.take()) is None:
-            self._write()
+            self.write()
             with self._stranger.silence():
                 await self.more()
         return message
@@ -455,7 +454,7 @@ class Connection(asyncio.Protocol):
 
     def _begin_tls(self) -> None:
         """The client waits for our answer; what it sends from now on is encrypted (T2)."""
-        self._write()
+        self.write()
         assert self._tls_offer is not None, "an SSLRequest is handed out if TLS is offered"
         self._tls = TlsLayer(self._tls_offer, direct=False)
 

@@ -36,6 +36,7 @@ from coordinator.server.listeners import (
 from coordinator.server.login import Login
 from coordinator.server.ports import take_ports
 from coordinator.server.strangers import Strangers
+from coordinator.server.turn_writes import TurnWrites
 from coordinator.server.view_catch_up import ViewCatchUp
 from coordinator.server_counters import ServerCounters
 from coordinator.statistics.server_statistics import ServerStatistics
@@ -94,6 +95,7 @@ class Server:
             settings.memory_max_mb * MIB,
         )
         self.counters = ServerCounters()
+        self.turn_writes = TurnWrites()
         self._services: Services | None = None
         self._sessions: dict[int, tuple[bytes, Interruptible]] = {}
         self._roles: dict[int, int] = {}

@@ -1,0 +1,84 @@
+"""Answers of one turn of the loop are written together, and those of who is alone at once."""
+
+import asyncio
+
+import pytest
+
+from coordinator.server.turn_writes import ALONE_MAX, AT_ONCE, TurnWrites
+
+
+class _Client:
+    def __init__(self, written: list["_Client"], *, fails: bool = False) -> None:
+        self._written, self._fails = written, fails
+        self.given_up = False
+
+    def write(self) -> None:
+        if self._fails:
+            raise RuntimeError("broken")
+        self._written.append(self)
+
+    def give_up(self) -> None:
+        self.given_up = True
+
+
+def test_several_are_written_at_the_end_of_the_turn_in_order() -> None:
+    written: list[_Client] = []
+    one, two = _Client(written), _Client(written)
+
+    async def scenario() -> None:
+        writes = TurnWrites()
+        for client in (two, one, two):
+            writes.answered(client)
+        assert not written
+        await asyncio.sleep(0)
+        assert written == [two, one]
+
+    asyncio.run(scenario())
+
+
+def test_who_is_alone_is_written_at_once_until_others_come() -> None:
+    written: list[_Client] = []
+    one, two = _Client(written), _Client(written)
+
+    async def scenario() -> None:
+        writes = TurnWrites()
+        for _ in range(ALONE_MAX):
+            writes.answered(one)
+            await asyncio.sleep(0)
+        written.clear()
+        for count in range(AT_ONCE):
+            writes.answered(one)
+            assert len(written) == count + 1
+        writes.answered(one)
+        assert len(written) == AT_ONCE, "now and then we look whether others have come"
+        writes.answered(two)
+        await asyncio.sleep(0)
+        written.clear()
+        for client in (one, two):
+            writes.answered(client)
+        assert not written, "they have"
+        await asyncio.sleep(0)
+        assert written == [one, two]
+
+    asyncio.run(scenario())
+
+
+def test_a_connection_that_is_closed_is_written_before(caplog: pytest.LogCaptureFixture) -> None:
+    """W1; and W3: who fails does not keep the others from theirs."""
+    written: list[_Client] = []
+    one, two, broken = _Client(written), _Client(written), _Client(written, fails=True)
+
+    async def scenario() -> None:
+        writes = TurnWrites()
+        for client in (broken, one, two):
+            writes.answered(client)
+        writes.settle(two)
+        assert written == [two]
+        writes.settle(two)
+        await asyncio.sleep(0)
+        assert written == [two, one]
+        assert broken.given_up
+        assert not one.given_up
+
+    asyncio.run(scenario())
+    assert "cannot write" in caplog.text
