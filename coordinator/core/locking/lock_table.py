@@ -428,22 +428,21 @@ class LockTable:
                 if held.session == session and held.txn == txn and held.savepoint >= savepoint:
                     held.savepoint = outer
 
-    def drop_rows_and_tables(self) -> tuple[list[tuple[LockTag, HeldLock]], list[LockRequest]]:
-        """For the simulation alone (K6): sessions lose all rows and tables that they hold; what was
-        lost, and those who are served by it. What the group in flight holds it keeps.
+    def drop_rows_and_tables(
+        self, is_kept: Callable[[HeldLock], bool]
+    ) -> tuple[list[tuple[LockTag, HeldLock]], list[LockRequest]]:
+        """For the simulation alone (K6): rows and tables are lost but for those that are kept; what
+        was lost, and those who are served by it.
         """
-        lost: list[tuple[LockTag, HeldLock]] = []
+        queues = [q for q in self._queues.values() if not isinstance(q.tag, AdvisoryTag)]
+        lost = [(q.tag, held) for q in queues for held in q.held if not is_kept(held)]
         served: list[LockRequest] = []
-        for tag, queue in list(self._queues.items()):
-            if isinstance(tag, AdvisoryTag):
-                continue
-            lost += [(tag, held) for held in queue.held if held.session != GROUP]
-            queue.held = [held for held in queue.held if held.session == GROUP]
+        for queue in queues:
+            queue.held = [held for held in queue.held if is_kept(held)]
+            holders = {held.session for held in queue.held}
             for session, tags in list(self._by_session.items()):
-                if session != GROUP:
-                    tags.pop(tag, None)
-                    if not tags:
-                        del self._by_session[session]
+                if session not in holders and tags.pop(queue.tag, 0) is None and not tags:
+                    del self._by_session[session]
             served += self._served(queue)
         return lost, served
 

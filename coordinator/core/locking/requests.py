@@ -11,7 +11,7 @@ from pyroaring import BitMap64
 
 from coordinator.core.effects import Effect, Reply
 from coordinator.core.locking.held_rows import as_deletes, current_names, is_among
-from coordinator.core.locking.lock_table import Answer, LockRequest, LockVerdict
+from coordinator.core.locking.lock_table import GROUP, Answer, HeldLock, LockRequest, LockVerdict
 from coordinator.core.locking.modes import (
     MODE_CONFLICTS,
     AdvisoryTag,
@@ -63,7 +63,7 @@ def change_locks(core: CoreState, message: LockMessage) -> list[Effect]:
         case ReleaseSessionLocks(owner=owner):
             return release_session_locks(core, owner)
         case DropLocks():
-            return drop_locks(core)
+            return drop_locks(core, guards=message.guards)
         case _:
             assert_never(message)
 
@@ -457,20 +457,30 @@ def release_session_locks(core: CoreState, owner: ConnectionId) -> list[Effect]:
     return serve_waiters(core, core.locks.release_session(owner))
 
 
-def drop_locks(core: CoreState) -> list[Effect]:
+def drop_locks(core: CoreState, *, guards: bool) -> list[Effect]:
     """For the simulation alone: all row and table locks are lost (K6).
 
     Whoever has lost a lock that was promised, and that nothing but the lock would keep, commits
     nothing any more. Implicit locks are promised to nobody, and serializable transactions have read
-    what they have locked, but for rows that SKIP LOCKED has chosen.
+    what they have locked, but for rows that SKIP LOCKED has chosen. Where a lock of theirs guards
+    what others do below these levels, losing it would let the others lose updates.
     """
-    lost, served = core.locks.drop_rows_and_tables()
+
+    def by_lock_only(txn: Transaction) -> bool:
+        return guards or txn.skips_locked or txn.isolation not in VALIDATING
+
+    def is_kept(held: HeldLock) -> bool:
+        # Who commits already is not refused any more, and others must not read what was before.
+        txn = None if held.txn is None else core.transactions.get(held.txn)
+        commits = txn is not None and txn.committing and by_lock_only(txn)
+        return commits or held.session == GROUP
+
+    lost, served = core.locks.drop_rows_and_tables(is_kept)
     for tag, held in lost:
         txn = None if held.txn is None else core.transactions.get(held.txn)
         if txn is None:
             continue
-        by_lock_only = txn.skips_locked or txn.isolation not in VALIDATING
         strong = isinstance(tag, TableTag) and held.mode > LockMode.ROW_EXCLUSIVE
-        if by_lock_only and (held.shown is not None or strong):
+        if by_lock_only(txn) and (held.shown is not None or strong):
             txn.doomed = True
     return serve_waiters(core, served)

@@ -99,8 +99,11 @@ class ReleaseSessionLocks:
 @fast_dataclass(frozen=True, slots=True)
 class DropLocks:
     """For the simulation alone, no session sends it: all row and table locks are lost, and their
-    sessions do not know (K6 of `locking`). No reply.
+    sessions do not know (K6 of `locking`). `guards`: others rely on these locks at weaker levels,
+    also on those of serializable transactions. No reply.
     """
+
+    guards: bool = False
 
 
 @fast_dataclass(frozen=True, slots=True)

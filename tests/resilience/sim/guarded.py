@@ -34,6 +34,7 @@ STRONG = (LockMode.SHARE_ROW_EXCLUSIVE, LockMode.EXCLUSIVE, LockMode.ACCESS_EXCL
 class Guarded(Counter):
     """See the module."""
 
+    guards = True
     tables: Sequence[str] = ("a", "b", "c", "d", "e", "r0")
     COUNTERS: Sequence[Key] = ("a_1", "b_1", "c_1", "d_1", "e_1")
     KEYS = ("a_1", "b_1", "c_1", "d_1", "e_1", GUARD)

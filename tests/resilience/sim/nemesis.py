@@ -17,8 +17,9 @@ HOUR_US = 3_600_000_000
 class Nemesis:
     """See the module."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, *, guards: bool = False) -> None:
         self._world = world
+        self._guards = guards
         self._random = world.random
 
     async def run(self) -> None:
@@ -90,7 +91,7 @@ class Nemesis:
         self._world.note(f"all locks of server {server.number} are lost")
         for driver in server.driver.lines:
             if self._random.random() < 0.8:
-                driver.deliver(DropLocks())
+                driver.deliver(DropLocks(self._guards))
                 self._world.tally.dropped += 1
 
     async def _clock(self) -> None:

@@ -186,7 +186,7 @@ class _Run:
             for plan in self._workload.first():
                 await self._certainly(plan)
             world.odds = world.stormy
-            nemesis = tasks.create_task(Nemesis(world).run())
+            nemesis = tasks.create_task(Nemesis(world, guards=self._workload.guards).run())
             clients, most = self._workload.crowd()
             work = [self._client().run(rng.randint(most // 2, most)) for _ in range(clients)]
             await asyncio.gather(*work)

@@ -231,8 +231,8 @@ def lost_locks_not_noticed(patch: pytest.MonkeyPatch) -> None:
     """K6 asks that below the serializable levels nobody commits who has lost a lock."""
     drop_locks = requests.drop_locks
 
-    def lenient(core: CoreState) -> list[Effect]:
-        effects = drop_locks(core)
+    def lenient(core: CoreState, *, guards: bool) -> list[Effect]:
+        effects = drop_locks(core, guards=guards)
         for txn in core.transactions.values():
             txn.doomed = False
         return effects

@@ -84,6 +84,11 @@ class Workload(Protocol):
         ...
 
     @property
+    def guards(self) -> bool:
+        """Whether locks of serializable transactions keep weaker ones from losing updates."""
+        ...
+
+    @property
     def upkeep(self) -> float:
         """The share of maintenance in what clients do aside."""
         ...
@@ -124,6 +129,7 @@ class Draw:
 class Usual:
     """What a workload does unless it has reasons to do something else."""
 
+    guards = False
     upkeep = 0.1
     refusals: Sequence[str] = ()
 
