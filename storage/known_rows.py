@@ -61,13 +61,6 @@ class KnownRows:
         return cls(rows.num_rows, _ColumnsOf(table_of(rows)))
 
     @classmethod
-    def made_later(cls, count: int, nbytes: int, make: Callable[[], pa.Table]) -> "KnownRows":
-        """All columns of a table of `count` rows, which is made for the first who asks: for most
-        nobody does. `nbytes`: about what it takes.
-        """
-        return cls(count, _ColumnsMadeLater(nbytes, make))
-
-    @classmethod
     def of_values(
         cls,
         rows: Sequence[tuple[object, ...]],
@@ -75,15 +68,16 @@ class KnownRows:
         make: Callable[[], pa.Table],
         is_plain: Callable[[int], bool],
     ) -> "KnownRows":
-        """The same of rows that are known one by one. `is_plain`: whether the values of a column
-        are what Arrow would give back.
+        """All columns of a table, which is made for the first who asks: for most nobody does.
+        `nbytes`: about what it takes; `is_plain`: whether the values of a column are what Arrow
+        would give back.
         """
         return cls(len(rows), _ColumnsOfRows(nbytes, make, rows, is_plain))
 
     @property
     def nbytes(self) -> int:
         """What the columns take in memory."""
-        if isinstance(self.columns, _ColumnsOf | _ColumnsMadeLater):
+        if isinstance(self.columns, _ColumnsOf | _ColumnsOfRows):
             return self.columns.nbytes
         return sum(bytes_of(column) for column in self.columns.values())
 
@@ -142,35 +136,10 @@ class _ColumnsOf(Mapping[int, Column]):
         return bytes_of(self.rows)
 
 
-class _ColumnsMadeLater(Mapping[int, Column]):
-    """The same, of rows that are not a table yet."""
+class _ColumnsOfRows(Mapping[int, Column]):
+    """The same, of rows that are not a table yet, and whose values are known."""
 
-    __slots__ = ("_known", "_make", "nbytes")
-
-    def __init__(self, nbytes: int, make: Callable[[], pa.Table]) -> None:
-        self.nbytes = nbytes
-        self._make = make
-        self._known: _ColumnsOf | None = None
-
-    def _columns(self) -> _ColumnsOf:
-        if self._known is None:
-            self._known = _ColumnsOf(self._make())
-        return self._known
-
-    def __getitem__(self, ordinal: int) -> Column:
-        return self._columns()[ordinal]
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(self._columns())
-
-    def __len__(self) -> int:
-        return len(self._columns())
-
-
-class _ColumnsOfRows(_ColumnsMadeLater):
-    """The same, of rows whose values are known."""
-
-    __slots__ = ("is_plain", "rows")
+    __slots__ = ("_known", "_make", "is_plain", "nbytes", "rows")
 
     def __init__(
         self,
@@ -179,12 +148,25 @@ class _ColumnsOfRows(_ColumnsMadeLater):
         rows: Sequence[tuple[object, ...]],
         is_plain: Callable[[int], bool],
     ) -> None:
-        super().__init__(nbytes, make)
+        self.nbytes = nbytes
         self.rows = rows
         self.is_plain = is_plain
+        self._make = make
+        self._known: _ColumnsOf | None = None
+
+    def __getitem__(self, ordinal: int) -> Column:
+        if self._known is None:
+            self._known = _ColumnsOf(self._make())
+        return self._known[ordinal]
 
     def __contains__(self, ordinal: object) -> bool:
         return isinstance(ordinal, int) and 0 <= ordinal < len(self.rows[0])
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(len(self.rows[0])))
+
+    def __len__(self) -> int:
+        return len(self.rows[0])
 
 
 def _inside(column: Any, bounds: Interval) -> Any:

@@ -13,6 +13,7 @@ from coordinator.core.predicates import ReadPredicate
 from sql.catalog.catalog import Key, NameDependency, Table
 from storage.batch import RowIdentity, ShardView
 from storage.fast_dataclass import fast_dataclass
+from storage.known_rows import KnownRows
 from storage.unencoded_rows import RowEncoder
 
 RowValues: TypeAlias = tuple[object, ...]
@@ -161,6 +162,21 @@ def keys_of_row(table: Table, values: RowValues) -> Iterable[KeyPlace]:
         found = tuple([values[ordinal] for ordinal in key.columns])
         if None not in found:
             yield key.columns, found
+
+
+_PLAIN_TYPES: Final = frozenset({"bool", "int2", "int4", "int8", "text", "varchar"})
+"""Types whose values Arrow gives back as they are."""
+
+
+def known_rows(table: Table, encoder: RowEncoder, rows: Sequence[RowValues]) -> KnownRows:
+    """Rows, one at least, with their values; Arrow is made of them only if somebody asks."""
+    columns = table.columns
+    return KnownRows.of_values(
+        rows,
+        sum(map(row_bytes, rows)),
+        lambda: encoder.table(rows),
+        lambda ordinal: columns[ordinal].type.name in _PLAIN_TYPES,
+    )
 
 
 def row_bytes(values: RowValues) -> int:

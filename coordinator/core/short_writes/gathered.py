@@ -25,7 +25,7 @@ from coordinator.core.short_writes.by_key import (
     RowValues,
     WriteByKey,
     keys_of_row,
-    row_bytes,
+    known_rows,
 )
 from coordinator.core.validation import WritesAhead
 from sql.catalog.catalog import Key, Table
@@ -150,12 +150,9 @@ class _ShardRows:
         return CommittedWrites(self._known(came), self._known(went))
 
     def _known(self, rows: Sequence[RowValues]) -> tuple[KnownRows, ...]:
-        encoder = self.encoder
-        assert encoder is not None, "E1: a member has looked"
-        if not rows:
-            return ()
-        nbytes = sum(map(row_bytes, rows))
-        return (KnownRows.made_later(len(rows), nbytes, lambda: encoder.table(rows)),)
+        assert self.encoder is not None, "E1: a member has looked"
+        assert self._member is not None, "E1: a member has looked"
+        return (known_rows(self._member.table, self.encoder, rows),) if rows else ()
 
     def batch(self) -> WriteBatch | None:
         """What all members come to; None if it is nothing. Raises what RowEncoder does."""

@@ -18,7 +18,6 @@ INVARIANTS
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Final
 
 from pyroaring import BitMap64
 
@@ -40,8 +39,8 @@ from coordinator.core.short_writes.by_key import (
     RowValues,
     WriteByKey,
     keys_of_row,
+    known_rows,
     returned_rows,
-    row_bytes,
 )
 from coordinator.core.short_writes.free_rows import choose_free_rows, rows_to_lock
 from coordinator.core.sources.loading import is_loaded
@@ -51,7 +50,7 @@ from sql.catalog.catalog import Key, Table
 from sql.catalog.temporary import is_temporary_schema
 from storage.batch import ShardView, WriteBatch
 from storage.fast_dataclass import fast_dataclass
-from storage.known_rows import KnownRows, OldRows
+from storage.known_rows import OldRows
 from storage.shard import ShardState
 from storage.types import OWN, ShardId, Source, Timestamp
 from storage.unencoded_rows import RowEncoder
@@ -194,12 +193,8 @@ def _batch(encoder: RowEncoder, changes: Sequence[ChangedRow]) -> WriteBatch:
     return WriteBatch(encoder.rows(came) if came else None, deletes=deletes)
 
 
-_PLAIN_TYPES: Final = frozenset({"bool", "int2", "int4", "int8", "text", "varchar"})
-"""Types whose values Arrow gives back as they are."""
-
-
 def _old_rows(table: Table, encoder: RowEncoder, changes: Sequence[ChangedRow]) -> OldRows | None:
-    """The rows that go, with their values, which Arrow is made of only if somebody asks."""
+    """The rows that go, with their values."""
     deletes: dict[Source, BitMap64] = {}
     rows: list[RowValues] = []
     for change in changes:
@@ -209,14 +204,7 @@ def _old_rows(table: Table, encoder: RowEncoder, changes: Sequence[ChangedRow]) 
             deletes.setdefault(change.row.base[0], BitMap64()).add(change.row.base[1])
     if not rows:
         return None
-    nbytes = sum(map(row_bytes, rows))
-    known = KnownRows.of_values(
-        rows,
-        nbytes,
-        lambda: encoder.table(rows),
-        lambda ordinal: table.columns[ordinal].type.name in _PLAIN_TYPES,
-    )
-    return OldRows(deletes, known)
+    return OldRows(deletes, known_rows(table, encoder, rows))
 
 
 # --- locks --------------------------------------------------------------------------------------
