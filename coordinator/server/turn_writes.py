@@ -12,7 +12,8 @@ INVARIANTS
       connection is closed.
   W2  who is alone pays nothing: after some turns with one answer the next ones do not wait. Now and
       then one does, to see whether others have come.
-  W3  a failure is that of its connection; the others are written.
+  W3  a failure is that of its connection: the others are written, and nobody who calls us hears of
+      it, least of all the driver, which tells of commits.
 """
 
 import asyncio
@@ -52,7 +53,7 @@ class TurnWrites:
         """Write what this connection has said, now or at the turn's end."""
         if self._at_once:
             self._at_once -= 1
-            writer.write()
+            _write(writer)
             return
         if not self._waiting:
             asyncio.get_running_loop().call_soon(self._end_turn)
@@ -62,7 +63,7 @@ class TurnWrites:
         """Write what waits of it: it is about to be closed (W1)."""
         if self._waiting and writer in self._waiting:
             del self._waiting[writer]
-            writer.write()
+            _write(writer)
 
     def _end_turn(self) -> None:
         waiting, self._waiting = self._waiting, {}
@@ -70,8 +71,12 @@ class TurnWrites:
         if self._alone >= ALONE_MAX:
             self._at_once = AT_ONCE
         for writer in waiting:
-            try:
-                writer.write()
-            except Exception:
-                log.exception("cannot write")
-                writer.give_up()
+            _write(writer)
+
+
+def _write(writer: Writer) -> None:
+    try:
+        writer.write()
+    except Exception:
+        log.exception("cannot write")
+        writer.give_up()

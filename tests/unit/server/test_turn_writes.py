@@ -82,3 +82,24 @@ def test_a_connection_that_is_closed_is_written_before(caplog: pytest.LogCapture
 
     asyncio.run(scenario())
     assert "cannot write" in caplog.text
+
+
+def test_who_fails_at_once_or_as_it_is_closed_raises_nothing(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """W3: the driver tells of a commit, and nothing may reach it; closing goes on."""
+    alone, closed = _Client([], fails=True), _Client([], fails=True)
+
+    async def scenario() -> None:
+        writes = TurnWrites()
+        writes.answered(closed)
+        writes.settle(closed)
+        assert closed.given_up
+        for _ in range(ALONE_MAX):
+            writes.answered(_Client([]))
+            await asyncio.sleep(0)
+        writes.answered(alone)
+        assert alone.given_up
+
+    asyncio.run(scenario())
+    assert caplog.text.count("cannot write") == 2
