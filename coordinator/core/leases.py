@@ -10,6 +10,9 @@ INVARIANTS
   L4  a lease waits for each change of definitions ahead of it, whatever that changes: a statement
       that is bound before it would be refused again. But not for one that waits for a lease itself:
       it refuses nobody yet, and its holder may take long.
+
+Not here: DDL of the tables of other timelines. It commits in the system timeline, and leases of
+those tables are in their own: DDL may pass a holder, who is refused and begins again.
 """
 
 from collections.abc import Callable, Iterable

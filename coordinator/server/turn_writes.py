@@ -9,11 +9,13 @@ find the others.
 
 INVARIANTS
   W1  what waits is written before anything else that is said to its client, and before the
-      connection is closed.
+      connection is closed. A probe (`half_closed.py`) may pass it: a status may come at any time.
   W2  who is alone pays nothing: after some turns with one answer the next ones do not wait. Now and
       then one does, to see whether others have come.
   W3  a failure is that of its connection: the others are written, and nobody who calls us hears of
       it, least of all the driver, which tells of commits.
+  W4  much is written at once: its client is told to wait before it has said more (N1 of
+      `connection.py`), and the write costs more than what waking costs.
 """
 
 import asyncio
@@ -27,6 +29,9 @@ ALONE_MAX: Final = 4
 
 AT_ONCE: Final = 64
 """So many of them. A turn of the loop costs a tenth of a short read."""
+
+WAITING_BYTES_MAX: Final = 64 << 10
+"""So much of one connection waits (W4). Larger: fewer system calls, more memory."""
 
 
 class Writer(Protocol):
@@ -49,8 +54,11 @@ class TurnWrites:
         self._alone = 0
         self._at_once = 0
 
-    def answered(self, writer: Writer) -> None:
-        """Write what this connection has said, now or at the turn's end."""
+    def answered(self, writer: Writer, nbytes: int) -> None:
+        """Write what this connection has said, now or at the turn's end; `nbytes`: how much."""
+        if nbytes > WAITING_BYTES_MAX:
+            _write(writer)
+            return
         if self._at_once:
             self._at_once -= 1
             _write(writer)
