@@ -30,7 +30,7 @@ ALONE_MAX: Final = 4
 AT_ONCE: Final = 64
 """So many of them. A turn of the loop costs a tenth of a short read."""
 
-WAITING_BYTES_MAX: Final = 64 << 10
+TOGETHER_BYTES_MAX: Final = 64 << 10
 """So much of one connection waits (W4). Larger: fewer system calls, more memory."""
 
 
@@ -56,7 +56,7 @@ class TurnWrites:
 
     def answered(self, writer: Writer, nbytes: int) -> None:
         """Write what this connection has said, now or at the turn's end; `nbytes`: how much."""
-        if nbytes > WAITING_BYTES_MAX:
+        if nbytes > TOGETHER_BYTES_MAX:
             _write(writer)
             return
         if self._at_once:

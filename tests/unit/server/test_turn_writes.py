@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from coordinator.server.turn_writes import ALONE_MAX, AT_ONCE, WAITING_BYTES_MAX, TurnWrites
+from coordinator.server.turn_writes import ALONE_MAX, AT_ONCE, TOGETHER_BYTES_MAX, TurnWrites
 
 SHORT = 100
 """The bytes of an answer."""
@@ -117,7 +117,7 @@ def test_much_is_written_at_once() -> None:
         writes = TurnWrites()
         writes.answered(one, SHORT)
         writes.answered(two, SHORT)
-        writes.answered(one, WAITING_BYTES_MAX + 1)
+        writes.answered(one, TOGETHER_BYTES_MAX + 1)
         assert written == [one]
         await asyncio.sleep(0)
         assert written == [one, one, two], "who has nothing to say writes nothing"
