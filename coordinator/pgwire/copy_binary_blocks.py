@@ -10,7 +10,7 @@ INVARIANTS
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from coordinator.pgwire.values import DAYS_OF_2000, MICROS_OF_2000, decode_field
 from ingest.copy_text.arrow_types import shown_arrow_type, to_array
-from ingest.copy_text.kernels import Column, column_of, content
+from ingest.copy_text.kernels import Column, column_of, content, from_offsets
 from sql.errors import SqlError
 from sql.types.datetime.calendar import MICROS_PER_DAY, days_from_civil
 from sql.types.datetime.date_input import DATE_DAYS_MAX, TIMESTAMP_MICROS_END
@@ -28,10 +28,18 @@ BLOCK_ROWS_MIN: Final = 16
 """Fewer rows are read one by one. Larger: more of them are read slowly; smaller: numpy is asked
 for so little that it costs more."""
 
+LOOKALIKES_MAX: Final = 3
+"""Passes over places that only look like rows: an integer that ends in the number of fields, before
+a field as long as the first. Each leaves out those that no row reaches."""
+
+GATHERED_BYTES_MAX: Final = 64
+"""Texts up to this mean length are gathered byte by byte, longer ones cut out one by one."""
+
 _NULL: Final = -1
 _DAYS_MIN: Final = days_from_civil(1, 1, 1)
 _SIZE: Final = struct.Struct("!i")
 _COUNT: Final = struct.Struct("!h")
+_INTEGER: Final = np.dtype(">i4")
 
 _Numbers: TypeAlias = npt.NDArray[Any]
 _Places: TypeAlias = npt.NDArray[np.int64]
@@ -101,18 +109,17 @@ class BlockDecoder:
         self._types = tuple(types)
         self._lengths = [_fixed_length(type_) for type_ in types]
         self._parts = _parts(self._lengths)
+        self._head = _head(self._lengths)
 
     def block(self, data: bytes, position: int) -> RowBlock | None:
         """The whole rows that begin at a position; None if they are few, or something is wrong."""
-        starts, lengths, end = self._scan(data, position)
+        raw = np.frombuffer(data, np.uint8)
+        starts, sizes, end = self._linked(data, raw, position) or self._scan(data, position)
         if len(starts) < BLOCK_ROWS_MIN:
             return None
-        shape = (len(starts), len(self._types))
-        sizes = np.array(lengths, np.int64).reshape(shape)
         widths = np.maximum(sizes, 0) + _SIZE.size
-        first = np.array(starts, np.int64)[:, None] + _COUNT.size + _SIZE.size
+        first = starts[:, None] + _COUNT.size + _SIZE.size
         places = first + np.cumsum(widths, axis=1) - widths
-        raw = np.frombuffer(data, np.uint8)
         try:
             columns = [
                 _column(data, raw, places[:, n], sizes[:, n], type_)
@@ -122,7 +129,55 @@ class BlockDecoder:
             return None
         return RowBlock(columns, len(starts), end)
 
-    def _scan(self, data: bytes, position: int) -> tuple[list[int], list[int], int]:
+    def _linked(
+        self, data: bytes, raw: npt.NDArray[np.uint8], position: int
+    ) -> tuple[_Places, _Places, int] | None:
+        """As `_scan`, without a look at each row: all places that look like the beginning of one
+        are taken for it, but for those where none ends. They are the rows if the first is at
+        `position`, each ends where the next one begins, and no row follows; else None.
+        """
+        places = len(raw) - position - len(self._head) + 1
+        if places <= 0 or len(raw) < _SIZE.size:
+            return None
+        first, second, *others = self._head
+        count_here = raw[position : position + places] == first
+        starts = position + np.flatnonzero(count_here & (raw[position + 1 :][:places] == second))
+        for at, byte in enumerate(others, 2):
+            starts = starts[raw[starts + at] == byte]
+        sizes, ends, is_whole = self._sizes(data, starts)
+        for _ in range(LOOKALIKES_MAX):
+            is_end = np.zeros(len(raw) + 1, np.bool_)
+            is_end[position] = True
+            is_end[ends[is_whole]] = True
+            is_next = is_end[starts]
+            if is_next.all():
+                break
+            starts, sizes = starts[is_next], sizes[is_next]
+            ends, is_whole = ends[is_next], is_whole[is_next]
+        count = len(starts) if is_whole.all() else int(np.argmin(is_whole))
+        if count == 0 or starts[0] != position or (starts[1:count] != ends[: count - 1]).any():
+            return None
+        end = int(ends[count - 1])
+        return None if self._row(data, end, len(data)) else (starts[:count], sizes[:count], end)
+
+    def _sizes(
+        self, data: bytes, starts: _Places
+    ) -> tuple[_Places, _Places, npt.NDArray[np.bool_]]:
+        """Of rows that begin here: the lengths of their fields, where they end, whether they do so
+        within the data and all lengths can be.
+        """
+        last = len(data) - _SIZE.size
+        sizes = np.empty((len(starts), len(self._types)), np.int64)
+        ends, is_whole = starts + _COUNT.size, np.ones(len(starts), np.bool_)
+        for column, expected in enumerate(self._lengths):
+            is_whole &= ends <= last
+            given = sizes[:, column] = _fields(data, _INTEGER, np.minimum(ends, last))
+            right = given >= _NULL if expected is None else given == expected
+            is_whole &= right | (given == _NULL)
+            ends = np.minimum(ends + _SIZE.size + np.maximum(given, 0), len(data) + 1)
+        return sizes, ends, is_whole & (ends <= len(data))
+
+    def _scan(self, data: bytes, position: int) -> tuple[_Places, _Places, int]:
         """Where whole, regular rows begin, the lengths of their fields, and where they end."""
         starts: list[int] = []
         lengths: list[int] = []
@@ -130,7 +185,8 @@ class BlockDecoder:
         while True:
             found = self._plain_row(data, position, limit) or self._row(data, position, limit)
             if found is None:
-                return starts, lengths, position
+                sizes = np.array(lengths, np.int64).reshape(len(starts), len(self._types))
+                return np.array(starts, np.int64), sizes, position
             starts.append(position)
             position = found[1]
             lengths += found[0]
@@ -171,6 +227,19 @@ class BlockDecoder:
         return (lengths, position) if position <= limit else None
 
 
+def _fields(data: bytes, kind: "np.dtype[Any]", places: _Places) -> _Numbers:
+    """The numbers at these places, wherever they are."""
+    everywhere: _Numbers = np.ndarray((len(data) - kind.itemsize + 1,), kind, data, strides=(1,))
+    found: _Numbers = everywhere[places]
+    return found
+
+
+def _head(lengths: Sequence[int | None]) -> bytes:
+    """What a row begins with whose first field is no NULL, as far as it is the same in all."""
+    head = _COUNT.pack(len(lengths))
+    return head if not lengths or lengths[0] is None else head + _SIZE.pack(lengths[0])
+
+
 def _fixed_length(type_: SqlType) -> int | None:
     found = _FIXED.get(type_.name)
     return None if found is None else np.dtype(found[0]).itemsize
@@ -204,15 +273,17 @@ def _column(
     there = sizes != _NULL
     if (fixed := _FIXED.get(type_.name)) is not None:
         kind, shaped = np.dtype(fixed[0]), fixed[1]
-        fields = raw[places[there][:, None] + np.arange(kind.itemsize)]
-        return _numbers(shaped(np.ascontiguousarray(fields).view(kind).reshape(-1)), there, type_)
-    ends = (places + np.maximum(sizes, 0)).tolist()
+        return _numbers(shaped(_fields(data, kind, places[there])), there, type_)
+    lengths = np.maximum(sizes, 0)
+    if type_.name == "text" and lengths.sum() <= GATHERED_BYTES_MAX * len(lengths):
+        return _plain_texts(_gathered(raw, places, lengths, there))
+    ends = (places + lengths).tolist()
     cells = [
         data[start:end] if size != _NULL else None
         for start, end, size in zip(places.tolist(), ends, sizes.tolist(), strict=True)
     ]
     if type_.name == "text":
-        return _texts(cells)
+        return _plain_texts(column_of(cells, pa.binary()))
     decoded = [None if cell is None else decode_field(cell, type_) for cell in cells]
     return to_array(decoded, type_)
 
@@ -227,9 +298,20 @@ def _numbers(values: _Numbers, there: npt.NDArray[np.bool_], type_: SqlType) -> 
     return column.view(expected) if kind is not expected else column
 
 
-def _texts(cells: Sequence[bytes | None]) -> Column:
+def _gathered(
+    raw: npt.NDArray[np.uint8], places: _Places, lengths: _Places, there: npt.NDArray[np.bool_]
+) -> Column:
+    """The bytes at these places as a binary column, NULL where nothing is there."""
+    ends = np.cumsum(lengths)
+    content_ = raw[np.arange(ends[-1]) + np.repeat(places - ends + lengths, lengths)]
+    column = from_offsets(np.concatenate(([0], ends)).astype(np.int32), content_.data)
+    nulls = None if there.all() else pa.array(there).buffers()[1]
+    buffers = [nulls, *column.buffers()[1:]]
+    return cast("Column", pa.Array.from_buffers(pa.binary(), len(there), buffers))
+
+
+def _plain_texts(column: Column) -> Column:
     """Texts in UTF-8 without NUL. Raises _Irregular, ArrowInvalid."""
-    column = column_of(cells, pa.binary())
     if b"\0" in bytes(content(column)):
         raise _Irregular
     return column.cast(pa.string())

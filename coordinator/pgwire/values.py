@@ -45,7 +45,13 @@ from sql.types.sql_type import (
     is_reg_array,
 )
 from sql.types.styles import DEFAULT_STYLES, Styles
-from sql.types.text_input import NAME_BYTES_MAX, apply_typmod, parse_enum_label, parse_text
+from sql.types.text_input import (
+    NAME_BYTES_MAX,
+    apply_typmod,
+    parse_enum_label,
+    parse_text,
+    plain_parser,
+)
 from sql.types.text_output import format_text
 from sql.types.tuple_ids import held_tid, parse_number, parse_tid, parse_tid_array
 
@@ -157,10 +163,12 @@ def encode_value(value: Value, type_: SqlType, code: int, *, timezone: str = "UT
 def _fixed(layout: str) -> Callable[[bytes], Value]:
     """A decoder of one number of that struct layout."""
     packed = struct.Struct(layout)
+    size, unpack = packed.size, packed.unpack
 
     def decode(data: bytes) -> Value:
-        _check_length(data, packed.size)
-        value: int | float = packed.unpack(data)[0]
+        if len(data) != size:
+            _check_length(data, size)
+        value: int | float = unpack(data)[0]
         return value
 
     return decode
@@ -309,6 +317,20 @@ _BINARY_DECODERS: Final[Mapping[str, Callable[[bytes], Value]]] = {
     "timestamptz": _decode_timestamp,
     "interval": _decode_interval,
 }
+
+
+def _of_text(type_name: str) -> Callable[[bytes], Value]:
+    parse = plain_parser(type_name)
+    return lambda data: parse(decode_text(data))
+
+
+_PLAIN_TYPES: Final = ("bool", "int2", "int4", "int8", "oid", "float4", "float8", "text", "uuid")
+PLAIN_DECODERS: Final[Mapping[int, Mapping[str, Callable[[bytes], Value]]]] = {
+    TEXT_FORMAT: {name: _of_text(name) for name in _PLAIN_TYPES},
+    BINARY_FORMAT: {name: _BINARY_DECODERS[name] for name in _PLAIN_TYPES},
+}
+"""`decode_value` of types that have no modifier and that no setting changes, by format and name: at
+a third of its cost."""
 
 
 # ---------------------------------------------------------------- binary out

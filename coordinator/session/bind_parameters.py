@@ -5,8 +5,8 @@ from typing import Final
 
 from coordinator import session_errors as wrong
 from coordinator.pgwire.client_encodings import value_from_client
-from coordinator.pgwire.messages import Bind
-from coordinator.pgwire.values import decode_value
+from coordinator.pgwire.messages import TEXT_FORMAT, Bind
+from coordinator.pgwire.values import PLAIN_DECODERS, decode_value
 from coordinator.variables.variables import Variables
 from sql.binder.resolve.type_names import unresolved_type
 from sql.errors import SqlError, not_supported
@@ -67,18 +67,24 @@ def decode_parameters(
     given, formats = message.parameters, message.parameter_formats
     if not given:
         return ()
+    codes = formats if len(formats) == len(given) else (*formats, TEXT_FORMAT)[:1] * len(given)
+    is_utf8 = variables.encoding is None
     values: list[Value] = []
-    for place, (data, type_) in enumerate(zip(given, types, strict=True)):
-        code = 0 if not formats else formats[0 if len(formats) == 1 else place]
-        values.append(None if data is None else _decoded(data, type_, code, place, variables))
+    try:
+        for data, type_, code in zip(given, types, codes, strict=True):
+            if data is None:
+                values.append(None)
+                continue
+            decode = PLAIN_DECODERS[code].get(type_.name) if is_utf8 else None
+            found = decode(data) if decode else _decoded(data, type_, code, variables)
+            values.append(found)
+    except SqlError as error:
+        error.context = error.context or f"unnamed portal parameter ${len(values) + 1}"
+        raise
     return tuple(values)
 
 
-def _decoded(data: bytes, type_: SqlType, code: int, place: int, variables: Variables) -> Value:
-    try:
-        if variables.encoding is not None:
-            data = value_from_client(data, type_, code, variables.encoding)
-        return decode_value(data, type_, code, timezone=variables.timezone, styles=variables.styles)
-    except SqlError as error:
-        error.context = error.context or f"unnamed portal parameter ${place + 1}"
-        raise
+def _decoded(data: bytes, type_: SqlType, code: int, variables: Variables) -> Value:
+    if variables.encoding is not None:
+        data = value_from_client(data, type_, code, variables.encoding)
+    return decode_value(data, type_, code, timezone=variables.timezone, styles=variables.styles)

@@ -88,6 +88,11 @@ def parse_text(
     return parser(text)
 
 
+def plain_parser(type_name: str) -> Callable[[str], Value]:
+    """As `parse_text`, for a type whose texts mean the same under all settings."""
+    return _PARSERS[type_name]
+
+
 def _parse_moment(
     type_name: str, text: str, timezone: str, styles: Styles, clock: TransactionClock | None
 ) -> Value:

@@ -157,7 +157,7 @@ class World:
             self.settings,
             self.found,
             jump_max_us=self.stormy.clock_jump_max_us,
-            maintain=ViewMaintenance(self).maintain,
+            maintain=ViewMaintenance(self, number).maintain,
             sources=self._sources,
         )
         self.servers.append(server)
