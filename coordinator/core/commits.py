@@ -438,7 +438,8 @@ def take_lease(core: CoreState, message: TakeLease) -> list[Effect]:
 
 def grant_leases(core: CoreState) -> list[Effect]:
     """Tell those whose lease has become free."""
-    granted = core.leases.grant(core.groups.is_ahead)
+    groups, leases = core.groups, core.leases
+    granted = leases.grant(lambda tables, ticket: groups.is_ahead(tables, ticket, leases))
     return [Reply(request, Leased()) for request in granted]
 
 

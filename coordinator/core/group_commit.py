@@ -27,6 +27,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
+from itertools import chain
 
 import pyarrow as pa
 
@@ -63,9 +64,7 @@ from coordinator.core.short_writes.gathered import ShortWritesOfGroup
 from coordinator.core.sources.batches import PendingBatch
 from coordinator.core.sources.leftovers import left_writes, put_leftover
 from coordinator.core.sources.records import delete_source_record, put_source_record
-from coordinator.core.stale_definitions import (
-    stale_refusal,
-)
+from coordinator.core.stale_definitions import stale_refusal
 from coordinator.core.transactions import Transaction
 from coordinator.core.validation import (
     RecentHistory,
@@ -357,18 +356,20 @@ class GroupCommit:
             self.writes.any_gone(shards[shard], as_deletes(rows)) for shard, rows in found.items()
         )
 
-    def is_ahead(self, tables: frozenset[int], ticket: int) -> bool:
-        """Whether the group in flight or a commit ahead of a ticket writes one of these tables, or
-        changes definitions (L3 and L4 of `leases.py`).
+    def is_ahead(self, tables: frozenset[int], ticket: int, leases: WriteLeases) -> bool:
+        """Whether a commit ahead of a ticket writes or alters one of these tables, or changes other
+        definitions and waits for no lease (L3 and L4 of `leases.py`).
         """
-        flight = self._in_flight
-        if flight is not None and (flight.changes or not tables.isdisjoint(flight.tables())):
-            return True
         if any(not tables.isdisjoint(unit.tables()) for unit in self.lanes.units()):
             return True
+        flight = () if self._in_flight is None else self._in_flight.members
         return any(
-            changes_definitions(pending) or not tables.isdisjoint(pending.tables())
-            for pending in self._queue
+            not tables.isdisjoint(changed := changed_by(pending))
+            or (
+                changes_definitions(pending)
+                and not leases.blocks(pending.holder, changed, pending.ticket)
+            )
+            for pending in chain(flight, self._queue)
             if pending.ticket < ticket
         )
 

@@ -7,8 +7,12 @@ INVARIANTS
       gives everything back before its commit waits.
   L3  one line for leases and commits, by ticket: a lease waits for commits that queued before it,
       a commit waits for leases that were asked for before it. Nobody starves.
-  L4  a lease waits for every change of definitions ahead of it, whatever it names: a statement that
-      is bound before it would be refused again.
+  L4  a lease waits for each change of definitions ahead of it, whatever that changes: a statement
+      that is bound before it would be refused again. But not for one that waits for a lease itself:
+      it refuses nobody yet, and its holder may take long.
+
+Not here: DDL of the tables of other timelines. It commits in the system timeline, and leases of
+those tables are in their own: DDL may pass a holder, who is refused and begins again.
 """
 
 from collections.abc import Callable, Iterable
@@ -49,7 +53,7 @@ class WriteLeases:
 
     def grant(self, is_busy: Callable[[frozenset[int], int], bool]) -> list[RequestId]:
         """Give free leases; `is_busy(tables, ticket)`: whether commits ahead of a ticket write
-        these tables, or change definitions (L4).
+        or alter these tables, or change other definitions (L4).
         """
         if not self._waiting:
             return []

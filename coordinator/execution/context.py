@@ -275,6 +275,8 @@ class Execution:
     """The statement is its whole transaction."""
     is_large: bool = False
     """Whether what is done with its plan is done in a thread (`coordinator/large_work.py`)."""
+    has_awaited: bool = False
+    """Whether the next attempt has waited for upstreams already (Y2 of `statement_recency.py`)."""
     runs: "StatementRuns | None" = None
     """Several runs of the statement, to be done at once."""
     bind_context: Callable[[], BindContext] | None = None

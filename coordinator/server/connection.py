@@ -138,7 +138,7 @@ class Connection(asyncio.Protocol):
             return
         answered = session.answer_at_once()
         if answered:
-            self._server.turn_writes.answered(self)
+            self._server.turn_writes.answered(self, self._wire.pending_bytes)
         if session.is_writing:
             return  # it says when it goes on
         if self._wire.is_drained:
@@ -296,7 +296,7 @@ class Connection(asyncio.Protocol):
 
     def answered(self) -> None:
         """See Client."""
-        self._server.turn_writes.answered(self)
+        self._server.turn_writes.answered(self, self._wire.pending_bytes)
         if self._wire.is_drained and not self._paused:
             self._read_ahead = 0
         else:

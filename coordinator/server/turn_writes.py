@@ -9,10 +9,13 @@ find the others.
 
 INVARIANTS
   W1  what waits is written before anything else that is said to its client, and before the
-      connection is closed.
+      connection is closed. A probe (`half_closed.py`) may pass it: a status may come at any time.
   W2  who is alone pays nothing: after some turns with one answer the next ones do not wait. Now and
       then one does, to see whether others have come.
-  W3  a failure is that of its connection; the others are written.
+  W3  a failure is that of its connection: the others are written, and nobody who calls us hears of
+      it, least of all the driver, which tells of commits.
+  W4  much is written at once: its client is told to wait before it has said more (N1 of
+      `connection.py`), and the write costs more than what waking costs.
 """
 
 import asyncio
@@ -26,6 +29,9 @@ ALONE_MAX: Final = 4
 
 AT_ONCE: Final = 64
 """So many of them. A turn of the loop costs a tenth of a short read."""
+
+TOGETHER_BYTES_MAX: Final = 64 << 10
+"""So much of one connection waits (W4). Larger: fewer system calls, more memory."""
 
 
 class Writer(Protocol):
@@ -48,11 +54,14 @@ class TurnWrites:
         self._alone = 0
         self._at_once = 0
 
-    def answered(self, writer: Writer) -> None:
-        """Write what this connection has said, now or at the turn's end."""
+    def answered(self, writer: Writer, nbytes: int) -> None:
+        """Write what this connection has said, now or at the turn's end; `nbytes`: how much."""
+        if nbytes > TOGETHER_BYTES_MAX:
+            _write(writer)
+            return
         if self._at_once:
             self._at_once -= 1
-            writer.write()
+            _write(writer)
             return
         if not self._waiting:
             asyncio.get_running_loop().call_soon(self._end_turn)
@@ -62,7 +71,7 @@ class TurnWrites:
         """Write what waits of it: it is about to be closed (W1)."""
         if self._waiting and writer in self._waiting:
             del self._waiting[writer]
-            writer.write()
+            _write(writer)
 
     def _end_turn(self) -> None:
         waiting, self._waiting = self._waiting, {}
@@ -70,8 +79,12 @@ class TurnWrites:
         if self._alone >= ALONE_MAX:
             self._at_once = AT_ONCE
         for writer in waiting:
-            try:
-                writer.write()
-            except Exception:
-                log.exception("cannot write")
-                writer.give_up()
+            _write(writer)
+
+
+def _write(writer: Writer) -> None:
+    try:
+        writer.write()
+    except Exception:
+        log.exception("cannot write")
+        writer.give_up()

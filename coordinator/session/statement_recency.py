@@ -6,6 +6,8 @@ INVARIANTS
   Y1  whatever an upstream had committed before the statement came is in its snapshot. In a block
       the first snapshot is the only one, so the first statement names the sources; a later one that
       reads another source is refused.
+  Y2  who holds leases does not wait (L2 of `core/leases.py`): they may be of the very tables that
+      the source has to write.
 
 Not here: the waiting itself (`core/sources/recency.py`).
 """
@@ -41,9 +43,15 @@ class StatementRecency:
     def _is_on(self) -> bool:
         return self._variables.has_limits and self._variables.flag("real_time_recency")
 
-    async def await_upstreams(self, request: Request) -> None:
+    async def await_before_lease(self, request: Request, execution: Execution) -> None:
+        """The same before the next attempt takes leases (Y2). Raises 57014."""
+        await self.await_upstreams(request, execution)
+        execution.has_awaited = True
+
+    async def await_upstreams(self, request: Request, execution: Execution) -> None:
         """Before the transaction's snapshot is taken. Raises 57014."""
-        if not self._is_on or request.statement.as_of is not None:
+        has_awaited, execution.has_awaited = execution.has_awaited, False
+        if has_awaited or not self._is_on or request.statement.as_of is not None:
             return
         if self._transaction.has_chosen:
             return

@@ -320,6 +320,7 @@ class StatementRunner:
         attempts, again = 1, False
         while True:
             if leased is not None:
+                await self._recency.await_before_lease(request, execution)
                 await self._transaction.lease(leased)
             try:
                 outcome, bound = await self._attempt(request, execution, alone=True, again=again)
@@ -333,8 +334,7 @@ class StatementRunner:
                 self._begin_again()
                 leased, again = None, True
             except LockBlocks as blocks:
-                # Waiting is no attempt; who waits holds no lease.
-                leased, again = None, True
+                leased, again = None, True  # waiting is no attempt; who waits holds no lease
                 self._notices.begin_again()
                 await self._transaction.wait_for(blocks)
             except RequestRefused as refused:
@@ -368,7 +368,7 @@ class StatementRunner:
         if isinstance(request.statement.node, ExplainTimestampNode):
             return await self._past.explain(request, execution)
         await self._past.settle(request.statement, request.declared)
-        await self._recency.await_upstreams(request)
+        await self._recency.await_upstreams(request, execution)
         snapshot = await self._transaction.snapshot()
         if not alone:
             self._transaction.begin_reads()

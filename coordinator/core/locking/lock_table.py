@@ -440,8 +440,9 @@ class LockTable:
         for queue in queues:
             queue.held = [held for held in queue.held if is_kept(held)]
             holders = {held.session for held in queue.held}
-            for session, tags in list(self._by_session.items()):
-                if session not in holders and tags.pop(queue.tag, 0) is None and not tags:
+            for session in self._by_session.keys() - holders:
+                self._by_session[session].pop(queue.tag, None)
+                if not self._by_session[session]:
                     del self._by_session[session]
             served += self._served(queue)
         return lost, served

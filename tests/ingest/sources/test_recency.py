@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import psycopg
 import pytest
 
+from coordinator.transaction.transaction import SessionTransaction
+from sql.catalog.catalog import Table
 from tests.ingest.sources.asking import refusal, refused, rows
 from tests.ingest.upstream_database import UpstreamDatabase
 from tests.session.change_streams.followers import until
@@ -205,3 +208,35 @@ def test_explain_timestamp_tells_the_sources(
     assert told["position"]["lsn"] > 0
     recent.execute("create table own (a int)")
     assert all("Sources" not in line for (line,) in rows(recent, "explain timestamp for table own"))
+
+
+def test_who_begins_again_has_waited_before_its_lease(
+    recent: psycopg.Connection,
+    database: UpstreamDatabase,
+    fed_server: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its own lease would keep the source from what it waits for (L2 of `core/leases.py`)."""
+    lease, leased = SessionTransaction.lease, list[Sequence[Table]]()
+
+    async def and_upstream_goes_on(self: SessionTransaction, tables: tuple[Table, ...]) -> None:
+        await lease(self, tables)
+        leased.append(tables)
+        await asyncio.to_thread(database.execute, "INSERT INTO t VALUES (2)")
+
+    monkeypatch.setattr(SessionTransaction, "lease", and_upstream_goes_on)
+    recent.execute("create table own (a int)")
+    recent.execute("insert into own values (0)")
+    recent.execute("set real_time_recency_timeout = '2s'")
+    database.execute("INSERT INTO t VALUES (1)")
+    slow = "update own set a = a + (select count(*) from t) + length(pg_advisory_lock(1)::text)"
+    held = "select 1 from pg_locks where locktype = 'advisory' and not granted"
+    with psycopg.connect(fed_server, autocommit=True) as other, ThreadPoolExecutor(1) as threads:
+        other.execute("select pg_advisory_lock(1)")
+        running = threads.submit(recent.execute, slow)
+        until(lambda: rows(other, held))
+        other.execute("update here.own set a = 10")
+        other.execute("select pg_advisory_unlock(1)")
+        running.result()
+    assert [[table.name for table in tables] for tables in leased] == [["own", "t"]]
+    assert rows(recent, "select a from own") in ([(11,)], [(12,)])

@@ -13,6 +13,7 @@ from coordinator.core import commits
 from coordinator.core.effects import CommitGroup, Effect
 from coordinator.core.group_commit import GroupCommit
 from coordinator.core.group_members import PendingCommit, PendingInsert
+from coordinator.core.leases import WriteLeases
 from coordinator.core.locking import requests
 from coordinator.core.locking.lock_table import LockQueue, LockRequest, LockTable
 from coordinator.core.locking.modes import LockMode, LockTag
@@ -83,12 +84,15 @@ def waiting_statements_count_as_ahead(patch: pytest.MonkeyPatch) -> None:
             waiting[id(core.groups)] = core
         return blocked(core, member, told)
 
-    def with_waiters(self: GroupCommit, wanted: frozenset[int], ticket: int) -> bool:
+    def with_waiters(
+        self: GroupCommit, wanted: frozenset[int], ticket: int, leases: WriteLeases
+    ) -> bool:
         core = waiting.get(id(self))
         lines = () if core is None else core.locks.queues()
         waiters = [waiter.txn for queue in lines for waiter in queue.waiting if waiter.single]
         more = [tables.get((id(self), txn), frozenset()) for txn in waiters if txn is not None]
-        return ahead(self, wanted, ticket) or not wanted.isdisjoint(frozenset().union(*more))
+        others = frozenset[int]().union(*more)
+        return ahead(self, wanted, ticket, leases) or not wanted.isdisjoint(others)
 
     patch.setattr(commits, "_blocked", remember)
     patch.setattr(GroupCommit, "is_ahead", with_waiters)

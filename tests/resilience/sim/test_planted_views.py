@@ -11,6 +11,7 @@ from coordinator.core.change_streams import requests, subscriptions
 from coordinator.core.gathering import Gathering
 from coordinator.core.group_commit import GroupCommit, UnwrittenHolder
 from coordinator.core.group_members import GroupMember, PendingAttach, PendingInsert
+from coordinator.core.leases import WriteLeases
 from coordinator.core.messages.catalog_changes import (
     AttachView,
     CatalogChange,
@@ -221,10 +222,12 @@ def leases_over_lanes(patch: pytest.MonkeyPatch) -> None:
     """A lease is granted over members whose views are being maintained (N2)."""
     ahead = GroupCommit.is_ahead
 
-    def without_lanes(self: GroupCommit, tables: frozenset[int], ticket: int) -> bool:
+    def without_lanes(
+        self: GroupCommit, tables: frozenset[int], ticket: int, leases: WriteLeases
+    ) -> bool:
         waiting, ready = self.lanes.waiting, self.lanes.ready
         self.lanes.waiting, self.lanes.ready = {}, []
-        found = ahead(self, tables, ticket)
+        found = ahead(self, tables, ticket, leases)
         self.lanes.waiting, self.lanes.ready = waiting, ready
         return found
 

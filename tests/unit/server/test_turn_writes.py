@@ -4,7 +4,10 @@ import asyncio
 
 import pytest
 
-from coordinator.server.turn_writes import ALONE_MAX, AT_ONCE, TurnWrites
+from coordinator.server.turn_writes import ALONE_MAX, AT_ONCE, TOGETHER_BYTES_MAX, TurnWrites
+
+SHORT = 100
+"""The bytes of an answer."""
 
 
 class _Client:
@@ -28,7 +31,7 @@ def test_several_are_written_at_the_end_of_the_turn_in_order() -> None:
     async def scenario() -> None:
         writes = TurnWrites()
         for client in (two, one, two):
-            writes.answered(client)
+            writes.answered(client, SHORT)
         assert not written
         await asyncio.sleep(0)
         assert written == [two, one]
@@ -43,19 +46,19 @@ def test_who_is_alone_is_written_at_once_until_others_come() -> None:
     async def scenario() -> None:
         writes = TurnWrites()
         for _ in range(ALONE_MAX):
-            writes.answered(one)
+            writes.answered(one, SHORT)
             await asyncio.sleep(0)
         written.clear()
         for count in range(AT_ONCE):
-            writes.answered(one)
+            writes.answered(one, SHORT)
             assert len(written) == count + 1
-        writes.answered(one)
+        writes.answered(one, SHORT)
         assert len(written) == AT_ONCE, "now and then we look whether others have come"
-        writes.answered(two)
+        writes.answered(two, SHORT)
         await asyncio.sleep(0)
         written.clear()
         for client in (one, two):
-            writes.answered(client)
+            writes.answered(client, SHORT)
         assert not written, "they have"
         await asyncio.sleep(0)
         assert written == [one, two]
@@ -71,7 +74,7 @@ def test_a_connection_that_is_closed_is_written_before(caplog: pytest.LogCapture
     async def scenario() -> None:
         writes = TurnWrites()
         for client in (broken, one, two):
-            writes.answered(client)
+            writes.answered(client, SHORT)
         writes.settle(two)
         assert written == [two]
         writes.settle(two)
@@ -82,3 +85,41 @@ def test_a_connection_that_is_closed_is_written_before(caplog: pytest.LogCapture
 
     asyncio.run(scenario())
     assert "cannot write" in caplog.text
+
+
+def test_who_fails_at_once_or_as_it_is_closed_raises_nothing(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """W3: the driver tells of a commit, and nothing may reach it; closing goes on."""
+    alone, closed = _Client([], fails=True), _Client([], fails=True)
+
+    async def scenario() -> None:
+        writes = TurnWrites()
+        writes.answered(closed, SHORT)
+        writes.settle(closed)
+        assert closed.given_up
+        for _ in range(ALONE_MAX):
+            writes.answered(_Client([]), SHORT)
+            await asyncio.sleep(0)
+        writes.answered(alone, SHORT)
+        assert alone.given_up
+
+    asyncio.run(scenario())
+    assert caplog.text.count("cannot write") == 2
+
+
+def test_much_is_written_at_once() -> None:
+    """W4; what waited of the same connection is written with it."""
+    written: list[_Client] = []
+    one, two = _Client(written), _Client(written)
+
+    async def scenario() -> None:
+        writes = TurnWrites()
+        writes.answered(one, SHORT)
+        writes.answered(two, SHORT)
+        writes.answered(one, TOGETHER_BYTES_MAX + 1)
+        assert written == [one]
+        await asyncio.sleep(0)
+        assert written == [one, one, two], "who has nothing to say writes nothing"
+
+    asyncio.run(scenario())
