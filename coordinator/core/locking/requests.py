@@ -164,11 +164,11 @@ def lock_rows(core: CoreState, message: LockRows) -> list[Effect]:
         )
         stale = is_any_gone and _is_gone(core, state, row)
         if not row.is_own:
-            for holder, deletes in in_flight:
-                if is_among(row.now, deletes):
-                    core.locks.hold_for_group(row.tag, LockMode.ROW_UPDATE, holder)
+            # Somebody else may know it, and change it, by the name that it has now.
             name = newest.get(row.tag) if stale else row.now
-            # Somebody else may know it by the name that it has now.
+            for holder, deletes in in_flight:
+                if is_among(name or row.now, deletes):
+                    core.locks.hold_for_group(row.tag, LockMode.ROW_UPDATE, holder)
             if name is not None or core.locks.rows.place(row.tag) is None:
                 core.locks.rows.add(shard, name or row.now, row.tag)
         answer = core.locks.acquire(asked, message.wait)
