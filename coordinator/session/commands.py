@@ -229,7 +229,10 @@ class Commands:
             await self.portals.close_since(self._transaction.rolled_back_to)
             self._transaction.rolled_back_to = 0
         elif isinstance(node, ast.DiscardStmt | ast.DeallocateStmt | ast.ClosePortalStmt):
-            await self._discard(self._runner.discarded(statement))
+            what = self._runner.discarded(statement)
+            await self._discard(what)
+            if what.what == "all":
+                await self.end_implicit()  # nothing behind it in a pipeline undoes it
 
     async def end_implicit(self) -> None:
         """Sync, the end of a string: commit what no block holds (C1)."""

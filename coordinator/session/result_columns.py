@@ -1,5 +1,7 @@
 """Determine the result columns of a bound statement before it runs, for Describe."""
 
+from collections.abc import Sequence
+
 from coordinator.execution.explain_columns import EXPLAIN_COLUMNS, explain_columns
 from coordinator.execution.settings import show_columns
 from coordinator.variables.variables import Variables
@@ -15,6 +17,8 @@ from sql.statements.bound import (
     Subscribe,
 )
 from sql.statements.session import ShowVariable
+from sql.types.enums import is_enum
+from sql.types.sql_type import SqlType
 
 
 def result_columns(bound: BoundStatement, variables: Variables) -> tuple[OutputColumn, ...] | None:
@@ -46,11 +50,21 @@ def check_promised_columns(
     if promised is None:
         return
     columns = result_columns(bound, variables) or ()
-    found = [(column.name, column.type) for column in columns]
-    if [(column.name, column.type) for column in promised] != found:
+    if _told(promised) != _told(columns):
         # Drivers (pgjdbc, asyncpg, pgx ..) prepare the statement anew if the routine is this one.
         message = "cached plan must not change result type"
         raise SqlError("0A000", message, routine="RevalidateCachedQuery")
+
+
+def _told(columns: Sequence[OutputColumn]) -> list[tuple[str, SqlType | int]]:
+    """What a client was told of columns, or would be. An enum is its oid: its labels may change."""
+    return [
+        (
+            column.name,
+            column.type.oid if is_enum(column.type.name.removeprefix("_")) else column.type,
+        )
+        for column in columns
+    ]
 
 
 def keeps_promise(promised: tuple[OutputColumn, ...] | None, bound: BoundStatement) -> bool:

@@ -9,11 +9,11 @@ INVARIANTS
   A1  only a statement that is its whole transaction starts again by itself, and only while the
       client has seen nothing of it. Each attempt reads, binds and computes everything anew.
   A2  from the second attempt the statement holds the lease of every table it reads or writes, taken
-      before its snapshot, so that it ends whoever writes or defines. One that stores the rows of a
+      before its snapshot, so that it ends whoever writes or alters them. One that stores rows of a
       view that follows its inputs holds at most that of the view, which it attaches no more.
   A3  a statement is bound with the catalog of the timestamp that it reads at.
-  A4  a statement that has waited for a lock begins again, alone and inside; its client has seen
-      nothing of it.
+  A4  a statement that has waited for a lock begins again; its client has seen nothing of it. Alone
+      it waits without a lease, and a conflict with those who were woken with it is no attempt.
 """
 
 from collections.abc import Sequence
@@ -310,14 +310,14 @@ class StatementRunner:
         return known
 
     async def _run_alone(self, request: Request, execution: Execution) -> Outcome:
+        leased: tuple[Table, ...] | None = None
+        attempts, again, waited = 1, False, False
         try:
-            written = await self._write_shortly(request, execution)
-            if written is not None:
+            if (written := await self._write_shortly(request, execution)) is not None:
                 return written
         except LockBlocks as blocks:
+            waited = True
             await self._transaction.wait_for(blocks)
-        leased: tuple[Table, ...] | None = None
-        attempts, again = 1, False
         while True:
             if leased is not None:
                 await self._recency.await_before_lease(request, execution)
@@ -334,17 +334,17 @@ class StatementRunner:
                 self._begin_again()
                 leased, again = None, True
             except LockBlocks as blocks:
-                leased, again = None, True  # waiting is no attempt; who waits holds no lease
+                leased, again, waited = None, True, True  # who waits holds no lease
                 self._notices.begin_again()
                 await self._transaction.wait_for(blocks)
             except RequestRefused as refused:
                 if await has_awaited_load(self._services.coordination, self._transaction, refused):
                     continue
                 again = refused.reason in (RefusedReason.CONFLICT, RefusedReason.STALE)
-                if not again or attempts == self._services.limits.attempts_max:
+                if not again or (attempts == self._services.limits.attempts_max and not waited):
                     raise
                 self._transaction.heed_interrupt()
-                attempts += 1
+                attempts, waited = attempts + (not waited), False
                 self._services.counters.retries += 1
                 self._notices.begin_again()
                 leased, unproved = await self._contended(request)

@@ -335,6 +335,21 @@ async def test_waiting_is_no_attempt() -> None:
 
 
 @on_a_loop
+async def test_those_who_have_waited_together_all_end() -> None:
+    """They are woken together, one of them is first, and the others lose no attempt by it."""
+    limits = ExecutionLimits(attempts_max=1)
+    async with running(limits=limits) as stack, connected(stack, 5) as (one, *others):
+        await setup(one)
+        await begin(one, "serializable", "update t set v = v + 10 where id = 1")
+        text = "update t set v = v + 1 where id = 1"
+        waiting = [await blocked(stack, other, text) for other in others]
+        await one.execute("commit")
+        for ended in waiting:
+            assert (await ended).statusmessage == "UPDATE 1"
+        assert await value(one, "select v from t where id = 1") == 24
+
+
+@on_a_loop
 async def test_beyond_their_number_rows_that_change_are_not_locked() -> None:
     """Nobody waits for them: who commits first has changed them."""
     core = CoreSettings(row_locks_max=1)
