@@ -304,7 +304,7 @@ def _gathered(
     """The bytes at these places as a binary column, NULL where nothing is there."""
     ends = np.cumsum(lengths)
     content_ = raw[np.arange(ends[-1]) + np.repeat(places - ends + lengths, lengths)]
-    column = from_offsets(np.concatenate(([0], ends)).astype(np.int32), content_.data)
+    column = from_offsets(np.concatenate(([0], ends)).astype(np.int32), content_)
     nulls = None if there.all() else pa.array(there).buffers()[1]
     buffers = [nulls, *column.buffers()[1:]]
     return cast("Column", pa.Array.from_buffers(pa.binary(), len(there), buffers))
