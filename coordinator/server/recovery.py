@@ -3,8 +3,9 @@
     fence ─▶ ceiling, catalog, txns shard ─▶ Delta logs of all shards ─▶ + batches ─▶ Core
 
 INVARIANTS
-  U1  the epoch is incremented before anything is read, so that nothing it reads can change any
-      more.
+  U1  the epoch is incremented before anything is read, and a timeline is served after the stash has
+      confirmed, behind the last read, that it is still the highest. So nothing has changed between
+      two reads: a start that stands still may be overtaken by a successor's commits.
   U2  timestamps begin at or above the old ceiling and the txns shard's upper.
   U3  a shard is its newest Delta version plus every batch of the txns shard after that version's
       cut. A batch that was applied but not tidied is not counted twice.
@@ -274,7 +275,13 @@ async def _recover_timeline(
         sources=decode_source_records(await ground.stash.scan(SOURCE_RECORDS)),
         leftovers=decode_leftovers(await ground.stash.scan(LEFTOVER_RECORDS)),
     )
+    await _confirm_all_was_read_leading(ground)
     return _driver(ground, recovered, txns, now)
+
+
+async def _confirm_all_was_read_leading(ground: TimelineComponents) -> None:
+    """U1. Raises Fenced."""
+    await ground.stash.confirm(ground.epoch)
 
 
 def _driver(

@@ -29,6 +29,7 @@ from coordinator.driver.fed_rows import FedRows
 from coordinator.driver.large_transactions import LargeTransaction
 from coordinator.driver.reading_hold import ReadingHold
 from coordinator.driver.sources import SourceEffects
+from coordinator.server import recovery
 from ingest.postgres import fold
 from sql.catalog.catalog import Table
 from storage.batch import WriteBatch
@@ -177,12 +178,15 @@ def records_lost_with_a_batch(patch: pytest.MonkeyPatch) -> None:
 
 
 def started_though_deposed(patch: pytest.MonkeyPatch) -> None:
-    """Whoever stood still goes on upstream, without asking whether it leads."""
+    """Whoever stood still goes on upstream, without asking whether it leads; nor did it at its
+    start (U1 of `recovery.py`).
+    """
 
-    async def nothing(_self: SourceEffects) -> None:
+    async def nothing(_of: object) -> None:
         return
 
     patch.setattr(SourceEffects, "_leads", nothing)
+    patch.setattr(recovery, "_confirm_all_was_read_leading", nothing)
 
 
 def last_record_wins(patch: pytest.MonkeyPatch) -> None:
@@ -317,7 +321,7 @@ def upstream_not_asked(patch: pytest.MonkeyPatch) -> None:
         (changes_of_joining_tables_twice, "calm"),
         (loaded_with_its_copy, "calm"),
         (rows_stay_over_a_resnapshot, "calm"),
-        (copied_though_passed, "disks"),
+        (copied_though_passed, "calm"),
         (upstream_not_asked, "calm"),
     ],
     ids=[

@@ -323,7 +323,7 @@ def followed_from_behind(patch: pytest.MonkeyPatch) -> None:
         (locks_over_lanes, "locks"),
         (attached_without_the_rest, "calm"),
         (attached_by_rows_of_another_time, "calm"),
-        (attached_over_writes_meanwhile, "calm"),
+        (attached_over_writes_meanwhile, "disks"),
         (followed_while_behind, "calm"),
         (followed_from_behind, "calm"),
     ],

@@ -86,10 +86,12 @@ def test_the_faults_are_real(total: Sum, fault: str) -> None:
         (33819, "holds", "successions"),
         (34428, "hot", "successions"),
         (71989, "holds", "successions"),
+        (228, "guarded", "wrong days"),
         (921357, "migrations", "disks"),
         (928246, "guarded", "locks"),
         (930929, "views", "successions"),
         (934543, "views", "successions"),
+        (937947, "followers", "successions"),
     ],
 )
 def test_seeds_that_found_a_bug(seed: int, workload: str, weather: str) -> None:
