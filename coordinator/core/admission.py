@@ -8,9 +8,11 @@ from collections.abc import Iterable, Mapping
 from coordinator.core.catalog import StaleCatalog, apply_changes, check_catalog_integrity
 from coordinator.core.gathering import Gathering
 from coordinator.core.group_members import PendingCommit
+from coordinator.core.locking.held_rows import as_deletes
+from coordinator.core.locking.lock_table import LockTable
 from coordinator.core.messages.replies import Refused
 from coordinator.core.not_null_check import not_null_refusal
-from coordinator.core.recent_writes import committed_writes
+from coordinator.core.recent_writes import RecentWrites, committed_writes
 from coordinator.core.stale_definitions import (
     stale_name_refusal,
     stale_refusal,
@@ -19,7 +21,8 @@ from coordinator.core.stale_definitions import (
 from coordinator.core.transactions import Transaction
 from coordinator.core.validation import behind_refusal, conflict_refusal, fenced_writes_refusal
 from sql.catalog.catalog import Catalog, Table
-from storage.batch import WriteBatch
+from storage.batch import RowIdentity, WriteBatch
+from storage.shard import ShardState
 from storage.types import ShardId
 
 
@@ -81,3 +84,18 @@ def _defined(txn: Transaction, catalog: Catalog) -> Iterable[Table]:
     """The tables that the transaction may have written to, as the catalog has them."""
     # Without DDL of its own they are what it has bound (A2 of `validation.py`), and fewer.
     return catalog.tables.values() if txn.changes else txn.tables.values()
+
+
+def has_lost_rows(
+    pending: PendingCommit,
+    locks: LockTable,
+    shards: Mapping[ShardId, ShardState],
+    writes: RecentWrites,
+) -> bool:
+    """A9: whether a row that it holds by FOR UPDATE or its kin is not there any more."""
+    if not pending.txn.locks_rows:
+        return False
+    found: dict[ShardId, list[RowIdentity]] = {}
+    for shard, row in locks.shown_rows(pending.txn.owner, pending.txn.id):
+        found.setdefault(shard, []).append(row)
+    return any(writes.any_gone(shards[shard], as_deletes(rows)) for shard, rows in found.items())

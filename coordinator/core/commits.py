@@ -150,7 +150,7 @@ def start_group(core: CoreState, now: Timestamp) -> list[Effect]:
     if core.groups.give_up_passed() or (core.groups.lanes.over and core.groups.holding is None):
         effects += release_group(core)
     if gathered.refused or gathered.blocked:
-        effects += _go_on(core, now)
+        effects += _release_left(core) + _go_on(core, now)
     return effects + persist_ceiling(core, now)
 
 
@@ -217,11 +217,12 @@ def group_ended(
     """The fate of the group in flight is known."""
     match message:
         case GroupCommitted(token=token):
-            return _group_committed(core, token, now)
+            effects = _group_committed(core, token, now)
         case GroupPassed():
-            return _group_passed(core, message)
+            effects = _group_passed(core, message)
         case GroupFailed():
-            return _group_failed(core, message, now)
+            effects = _group_failed(core, message, now)
+    return effects + _release_left(core)
 
 
 def _group_committed(core: CoreState, token: Token, now: Timestamp) -> list[Effect]:
@@ -387,7 +388,17 @@ def disconnected(core: CoreState, message: Disconnected, now: Timestamp) -> list
             effects += abort(core, txn.id, now)
     core.notifications.forget(message.owner)
     core.subscriptions.forget_owner(message.owner)
-    return effects + release_session_locks(core, message.owner)
+    core.leaving.add(message.owner)
+    return effects + _release_left(core)
+
+
+def _release_left(core: CoreState) -> list[Effect]:
+    """Give back what sessions hold that have left, unless a commit of theirs is on its way: whoever
+    gets their locks reads what it has written.
+    """
+    over = [owner for owner in core.leaving if not core.groups.is_committing(owner)]
+    core.leaving.difference_update(over)
+    return [effect for owner in over for effect in release_session_locks(core, owner)]
 
 
 def _release_member(

@@ -31,7 +31,7 @@ from itertools import chain
 
 import pyarrow as pa
 
-from coordinator.core.admission import admit_commit
+from coordinator.core.admission import admit_commit, has_lost_rows
 from coordinator.core.catalog import encode_changes
 from coordinator.core.gathering import (
     Gathering,
@@ -51,11 +51,10 @@ from coordinator.core.group_members import (
     changes_definitions,
 )
 from coordinator.core.leases import WriteLeases
-from coordinator.core.locking.held_rows import as_deletes
 from coordinator.core.locking.lock_table import GROUP_TXN, LockTable
 from coordinator.core.locking.modes import LockMode
 from coordinator.core.messages.catalog_changes import CatalogChange, RemoveObject
-from coordinator.core.messages.identities import RequestId, TransactionId
+from coordinator.core.messages.identities import ConnectionId, RequestId, TransactionId
 from coordinator.core.messages.replies import Blocked, Refused
 from coordinator.core.own_writes import deletes_of_others, merge_batches
 from coordinator.core.recent_writes import CommittedWrites, RecentWrites
@@ -77,7 +76,7 @@ from coordinator.core.views.lane_gathering import EARLIER_FIRST, AdmissionRules,
 from coordinator.core.views.lanes import Lanes, LaneUnit
 from sql.catalog.catalog import Catalog, Table
 from sql.catalog.objects import SourceDefinition
-from storage.batch import Deletes, RowIdentity, WriteBatch
+from storage.batch import Deletes, WriteBatch
 from storage.commit import Commit
 from storage.fast_dataclass import fast_dataclass
 from storage.shard import ShardState
@@ -324,7 +323,7 @@ class GroupCommit:
         self, pending: PendingCommit, locks: LockTable, shards: Mapping[ShardId, ShardState]
     ) -> Refused | None:
         """K2, A9: the verdict on rows that it changes or relies on."""
-        if pending.is_row_held(locks, shards) or self._has_lost_rows(pending, locks, shards):
+        if pending.is_row_held(locks, shards) or has_lost_rows(pending, locks, shards, self.writes):
             return concurrent_update_refusal()
         return None
 
@@ -343,19 +342,6 @@ class GroupCommit:
         # What was in flight goes first: nobody has been granted anything against it (G4).
         return None if pending.request in self._again else pending.lock_in_the_way(locks, shards)
 
-    def _has_lost_rows(
-        self, pending: PendingCommit, locks: LockTable, shards: Mapping[ShardId, ShardState]
-    ) -> bool:
-        """A9: whether a row that it holds by FOR UPDATE or its kin is not there any more."""
-        if not pending.txn.locks_rows:
-            return False
-        found: dict[ShardId, list[RowIdentity]] = {}
-        for shard, row in locks.shown_rows(pending.txn.owner, pending.txn.id):
-            found.setdefault(shard, []).append(row)
-        return any(
-            self.writes.any_gone(shards[shard], as_deletes(rows)) for shard, rows in found.items()
-        )
-
     def is_ahead(self, tables: frozenset[int], ticket: int, leases: WriteLeases) -> bool:
         """Whether a commit ahead of a ticket writes or alters one of these tables, or changes other
         definitions and waits for no lease (L3 and L4 of `leases.py`).
@@ -372,6 +358,12 @@ class GroupCommit:
             for pending in chain(flight, self._queue)
             if pending.ticket < ticket
         )
+
+    def is_committing(self, owner: ConnectionId) -> bool:
+        """Whether nobody has been told yet of a commit of this session."""
+        flight = () if self._in_flight is None else self._in_flight.members
+        units = (unit.work.members for unit in self.lanes.units())
+        return any(member.owner == owner for member in chain(flight, self._queue, *units))
 
     def put_back(self, group: "Group | GatheredMembers") -> None:
         """To the front of the queue, in the same order; units go back whole."""

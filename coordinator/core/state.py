@@ -14,7 +14,7 @@ from coordinator.core.leases import WriteLeases
 from coordinator.core.locking.lock_table import LockTable
 from coordinator.core.locking.wait_graph import WaitGraph
 from coordinator.core.maintenance import Maintenance
-from coordinator.core.messages.identities import RequestId, TransactionId
+from coordinator.core.messages.identities import ConnectionId, RequestId, TransactionId
 from coordinator.core.messages.replies import Refused, RefusedReason
 from coordinator.core.notifications.queue import NotificationQueue
 from coordinator.core.oracle import Oracle
@@ -104,6 +104,8 @@ class CoreState:
         self.sources = RunningSources(recovered.sources, recovered.leftovers, runs=runs)
         self.leases = WriteLeases()
         self.locks = LockTable(waits)
+        # Who has left while a commit was on its way holds the session's locks until that is over.
+        self.leaving: set[ConnectionId] = set()
         self.cutting = CutSchedule(settings, _last_cut(recovered, self.unit), self.unit)
         self.transactions: dict[TransactionId, Transaction] = {}
         self.maintenance = Maintenance(

@@ -30,11 +30,14 @@ from coordinator.core.effects import (
     Tidy,
     WakeListeners,
 )
+from coordinator.core.locking.modes import AdvisoryTag, LockMode
 from coordinator.core.messages.catalog_changes import PutTable, RemoveTable
 from coordinator.core.messages.identities import ConnectionId, Isolation, RequestId, TransactionId
+from coordinator.core.messages.locks import AcquireLock
 from coordinator.core.messages.replies import (
     Committed,
     Leased,
+    LockAnswered,
     Refused,
     Snapshot,
     Stopped,
@@ -198,6 +201,10 @@ class Story:
                 return ChangeCatalog(txn, tuple(PutTable(table) for table in tables))
             case "drop":
                 return ChangeCatalog(txn, tuple(RemoveTable(table) for table in tables))
+            case "advisory":
+                # pg_advisory_lock: the session's, by itself.
+                tag, mode = AdvisoryTag(0, 7, False), LockMode.ADVISORY_EXCLUSIVE
+                return AcquireLock(request, txn, tag, mode, by_session=True)
             case "lease":
                 return TakeLease(request, txn, tables)
             case "new_table":
@@ -280,6 +287,8 @@ class Story:
                 return f"table {oid} {shard}"
             case Leased():
                 return "leased"
+            case LockAnswered(granted=granted):
+                return "locked" if granted else "not locked"
             case Stopped():
                 return "stopped"
         raise AssertionError(f"unknown reply {value}")
