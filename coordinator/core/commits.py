@@ -450,7 +450,7 @@ def take_lease(core: CoreState, message: TakeLease) -> list[Effect]:
 def grant_leases(core: CoreState) -> list[Effect]:
     """Tell those whose lease has become free."""
     groups, leases = core.groups, core.leases
-    granted = leases.grant(lambda tables, ticket: groups.is_ahead(tables, ticket, leases))
+    granted = leases.grant(lambda tables, ticket: groups.delays_lease(tables, ticket, leases))
     return [Reply(request, Leased()) for request in granted]
 
 

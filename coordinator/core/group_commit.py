@@ -342,7 +342,7 @@ class GroupCommit:
         # What was in flight goes first: nobody has been granted anything against it (G4).
         return None if pending.request in self._again else pending.lock_in_the_way(locks, shards)
 
-    def is_ahead(self, tables: frozenset[int], ticket: int, leases: WriteLeases) -> bool:
+    def delays_lease(self, tables: frozenset[int], ticket: int, leases: WriteLeases) -> bool:
         """Whether a commit ahead of a ticket writes or alters one of these tables, or changes other
         definitions and waits for no lease (L3 and L4 of `leases.py`).
         """

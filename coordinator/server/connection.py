@@ -54,14 +54,12 @@ from coordinator.server.server import Server
 from coordinator.server.session_start import open_session, starting_variables
 from coordinator.server.strangers import Stranger
 from coordinator.server.tls import TlsFailed, TlsLayer
+from coordinator.server.turn_writes import FLUSH_THRESHOLD_BYTES
 from coordinator.session.session import SHORT_STATEMENTS_MAX, Session
 from coordinator.session_records import RecordOrigin
 from sql.errors import SqlError
 
 log = logging.getLogger("meridian.connection")
-
-FLUSH_THRESHOLD_BYTES: Final = 64 << 10
-"""Answers are written when so much is waiting. Larger: fewer system calls, more memory."""
 
 _TLS_HANDSHAKE: Final = 0x16
 """The first byte of a client that begins with TLS at once; no start-up message begins so."""
@@ -374,7 +372,7 @@ class Connection(asyncio.Protocol):
         if (transport := self._transport) is None:
             return
         self._memory.close()
-        self._server.turn_writes.settle(self)
+        self._server.turn_writes.write_before_close(self)
         if self._wire.has_refused:
             self.write()  # of a pipeline without Sync, nothing
         if self._tls is not None:

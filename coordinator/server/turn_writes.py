@@ -30,7 +30,7 @@ ALONE_MAX: Final = 4
 AT_ONCE: Final = 64
 """So many of them. A turn of the loop costs a tenth of a short read."""
 
-TOGETHER_BYTES_MAX: Final = 64 << 10
+FLUSH_THRESHOLD_BYTES: Final = 64 << 10
 """So much of one connection waits (W4). Larger: fewer system calls, more memory."""
 
 
@@ -56,7 +56,7 @@ class TurnWrites:
 
     def answered(self, writer: Writer, nbytes: int) -> None:
         """Write what this connection has said, now or at the turn's end; `nbytes`: how much."""
-        if nbytes > TOGETHER_BYTES_MAX:
+        if nbytes > FLUSH_THRESHOLD_BYTES:
             _write(writer)
             return
         if self._at_once:
@@ -67,7 +67,7 @@ class TurnWrites:
             asyncio.get_running_loop().call_soon(self._end_turn)
         self._waiting[writer] = None
 
-    def settle(self, writer: Writer) -> None:
+    def write_before_close(self, writer: Writer) -> None:
         """Write what waits of it: it is about to be closed (W1)."""
         if self._waiting and writer in self._waiting:
             del self._waiting[writer]

@@ -45,7 +45,7 @@ STATEMENTS = {
     "a long blank": f"select a{' ' * 1_000_000}from safe",
     "many statements": "select 1;" * 5_000,
 }  # fmt: skip
-ON_SPARK = (
+ON_SPARK = (  # one of each kind
     "parentheses",
     "functions",
     "in",
@@ -57,9 +57,18 @@ ON_SPARK = (
 
 
 @pytest.mark.parametrize("name", STATEMENTS)
-def test_answers_or_says_that_it_is_too_much(target: Target, name: str) -> None:
-    if target.engine == "spark" and name not in ON_SPARK:
-        pytest.skip("one of each kind")
+def test_answers_or_says_that_it_is_too_much(local: Target, name: str) -> None:
+    _answers_or_says_that_it_is_too_much(local, name)
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ON_SPARK)
+def test_spark_answers_or_says_that_it_is_too_much(spark_server: Target, name: str) -> None:
+    _answers_or_says_that_it_is_too_much(spark_server, name)
+
+
+def _answers_or_says_that_it_is_too_much(target: Target, name: str) -> None:
     [_, answer, _] = target.ask(
         "create table if not exists wide (a int, t text)", STATEMENTS[name], "drop table wide"
     )

@@ -249,7 +249,7 @@ def lease_not_respected(patch: pytest.MonkeyPatch) -> None:
 
 
 def lease_given_while_others_commit(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(GroupCommit, "is_ahead", lambda *_: False)
+    patch.setattr(GroupCommit, "delays_lease", lambda *_: False)
 
 
 # --- weaker levels -----------------------------------------------------------------------------

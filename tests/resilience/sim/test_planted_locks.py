@@ -74,7 +74,7 @@ def single_statements_overtake_waiters(patch: pytest.MonkeyPatch) -> None:
 
 def waiting_statements_count_as_ahead(patch: pytest.MonkeyPatch) -> None:
     """Then a lease waits for who waits for a lock."""
-    blocked, ahead = commits._blocked, GroupCommit.is_ahead
+    blocked, ahead = commits._blocked, GroupCommit.delays_lease
     tables: dict[tuple[int, TransactionId], frozenset[int]] = {}
     waiting: dict[int, CoreState] = {}
 
@@ -95,7 +95,7 @@ def waiting_statements_count_as_ahead(patch: pytest.MonkeyPatch) -> None:
         return ahead(self, wanted, ticket, leases) or not wanted.isdisjoint(others)
 
     patch.setattr(commits, "_blocked", remember)
-    patch.setattr(GroupCommit, "is_ahead", with_waiters)
+    patch.setattr(GroupCommit, "delays_lease", with_waiters)
 
 
 def leases_wait_for_locks(patch: pytest.MonkeyPatch) -> None:

@@ -220,7 +220,7 @@ def names_of_stored_rows_as_maintained(patch: pytest.MonkeyPatch) -> None:
 
 def leases_over_lanes(patch: pytest.MonkeyPatch) -> None:
     """A lease is granted over members whose views are being maintained (N2)."""
-    ahead = GroupCommit.is_ahead
+    ahead = GroupCommit.delays_lease
 
     def without_lanes(
         self: GroupCommit, tables: frozenset[int], ticket: int, leases: WriteLeases
@@ -231,7 +231,7 @@ def leases_over_lanes(patch: pytest.MonkeyPatch) -> None:
         self.lanes.waiting, self.lanes.ready = waiting, ready
         return found
 
-    patch.setattr(GroupCommit, "is_ahead", without_lanes)
+    patch.setattr(GroupCommit, "delays_lease", without_lanes)
 
 
 def locks_over_lanes(patch: pytest.MonkeyPatch) -> None:

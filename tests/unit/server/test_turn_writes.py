@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from coordinator.server.turn_writes import ALONE_MAX, AT_ONCE, TOGETHER_BYTES_MAX, TurnWrites
+from coordinator.server.turn_writes import ALONE_MAX, AT_ONCE, FLUSH_THRESHOLD_BYTES, TurnWrites
 
 SHORT = 100
 """The bytes of an answer."""
@@ -75,9 +75,9 @@ def test_a_connection_that_is_closed_is_written_before(caplog: pytest.LogCapture
         writes = TurnWrites()
         for client in (broken, one, two):
             writes.answered(client, SHORT)
-        writes.settle(two)
+        writes.write_before_close(two)
         assert written == [two]
-        writes.settle(two)
+        writes.write_before_close(two)
         await asyncio.sleep(0)
         assert written == [two, one]
         assert broken.given_up
@@ -96,7 +96,7 @@ def test_who_fails_at_once_or_as_it_is_closed_raises_nothing(
     async def scenario() -> None:
         writes = TurnWrites()
         writes.answered(closed, SHORT)
-        writes.settle(closed)
+        writes.write_before_close(closed)
         assert closed.given_up
         for _ in range(ALONE_MAX):
             writes.answered(_Client([]), SHORT)
@@ -117,7 +117,7 @@ def test_much_is_written_at_once() -> None:
         writes = TurnWrites()
         writes.answered(one, SHORT)
         writes.answered(two, SHORT)
-        writes.answered(one, TOGETHER_BYTES_MAX + 1)
+        writes.answered(one, FLUSH_THRESHOLD_BYTES + 1)
         assert written == [one]
         await asyncio.sleep(0)
         assert written == [one, one, two], "who has nothing to say writes nothing"
