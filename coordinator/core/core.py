@@ -46,7 +46,12 @@ from coordinator.core.effects import Effect, PersistCeiling, Reply
 from coordinator.core.fences import fenced_table_refusal
 from coordinator.core.locking.requests import change_locks
 from coordinator.core.locking.wait_graph import WaitGraph
-from coordinator.core.messages.identities import Isolation, RequestId, TransactionId
+from coordinator.core.messages.identities import (
+    BEHIND_REAL_TIME,
+    Isolation,
+    RequestId,
+    TransactionId,
+)
 from coordinator.core.messages.locks import (
     AcquireLock,
     CancelLock,
@@ -195,9 +200,14 @@ class Core:
         return self._state.oracle.read_ts()
 
     def is_strict(self, txn: TransactionId) -> bool:
-        """Whether its reads respect real time; a transaction that is over counts as strict."""
+        """Whether it is serialized in real time; a transaction that is over counts as that."""
         known = self._state.transactions.get(txn)
         return known is None or known.isolation is Isolation.STRICT_SERIALIZABLE
+
+    def follows_real_time(self, txn: TransactionId) -> bool:
+        """Whether it reads all that was acknowledged before its timestamp was taken."""
+        known = self._state.transactions.get(txn)
+        return known is None or known.isolation not in BEHIND_REAL_TIME
 
     def reads_at(self, txn: TransactionId, ts: Timestamp) -> bool:
         """Whether an open transaction keeps this timestamp readable."""

@@ -346,6 +346,14 @@ class Coordination(Protocol):
         """The same as `snapshot`, if it need not wait; not for bounded staleness."""
         ...
 
+    def locks_are_sure(self, txn: TransactionId) -> bool:
+        """Whether a lock that a step of the core has given counts at once (D5 of `driver.py`)."""
+        ...
+
+    async def confirm_locks(self, txn: TransactionId) -> None:
+        """The others count from now on. Raises SqlError: nobody knows whether they do."""
+        ...
+
     def change_in_block(self, txn: TransactionId, change: WriteByKey) -> ChangedByKey:
         """A statement of a transaction: change rows of a table of timeline `system` by key. Raises
         RequestRefused.

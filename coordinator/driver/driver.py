@@ -11,8 +11,11 @@ INVARIANTS
   D3  Fenced, a fatal storage failure or a bug in the core ends `run` with the exception: the
       process stops, and a restart recovers. A core that has failed is never stepped again, for any
       caller: its state may be half changed.
-  D4  the timestamp of a strict read leaves only after the stash has confirmed that no other
+  D4  the timestamp of a read in real time leaves only after the stash has confirmed that no other
       coordinator leads. The question is asked after the timestamp was taken (`leadership.py`).
+  D5  the same goes for a lock that a client has asked for below strict serializable: who holds it
+      reads what the holder before has left, whoever led then. What DML locks is confirmed by its
+      commit.
 
 The driver decides nothing, the core does; and it knows no SQL.
 """
@@ -420,7 +423,7 @@ class Driver:
         snapshot = await self._request(
             lambda request: TakeSnapshot(request, txn, as_of, at_least), Snapshot
         )
-        if as_of is None and self._core.is_strict(txn):
+        if as_of is None and self._core.follows_real_time(txn):
             await self._confirm_leadership()
         return snapshot
 
@@ -438,7 +441,7 @@ class Driver:
         snapshot = await self._request(
             lambda request: AdoptSnapshot(request, txn, exporter, ts), Snapshot
         )
-        if self._core.is_strict(txn):
+        if self._core.follows_real_time(txn):
             await self._confirm_leadership()
         return snapshot
 
@@ -610,7 +613,8 @@ class Driver:
         def make(request: RequestId) -> AcquireLock:
             return AcquireLock(request, txn, tag, mode, wait, by_session, ticket, single)
 
-        return await self._locked(make, confirmed=isinstance(tag, AdvisoryTag))
+        sure = not isinstance(tag, AdvisoryTag) and self.locks_are_sure(txn)
+        return await self._locked(make, sure=sure)
 
     async def lock_rows(
         self,
@@ -625,13 +629,14 @@ class Driver:
     ) -> LockAnswered:
         """See Coordination."""
         return await self._locked(
-            lambda request: LockRows(request, txn, rows, mode, wait, ticket, implicit, limit)
+            lambda request: LockRows(request, txn, rows, mode, wait, ticket, implicit, limit),
+            sure=implicit or self.locks_are_sure(txn),
         )
 
     async def _locked(
-        self, make: Callable[[RequestId], AcquireLock | LockRows], *, confirmed: bool = False
+        self, make: Callable[[RequestId], AcquireLock | LockRows], *, sure: bool
     ) -> LockAnswered:
-        """`confirmed`: whether nobody else leads, which would grant it, too (D4)."""
+        """Not `sure`: somebody else may lead, and would grant it, too (D5)."""
         asked: list[AcquireLock | LockRows] = []
 
         def ask(request: RequestId) -> AcquireLock | LockRows:
@@ -640,7 +645,7 @@ class Driver:
 
         try:
             locked = await self._request(ask, LockAnswered)
-            if locked.again or confirmed:
+            if locked.again or not sure:
                 await self._confirm_leadership()
         except (asyncio.CancelledError, SqlError):
             # Nobody knows that he holds it: a lock of the session would stay.
@@ -664,7 +669,7 @@ class Driver:
         """See Coordination."""
         assert timeline in (None, self._core.timeline.name), "R5: a driver has one timeline"
         snapshot = await self._request(lambda request: RefreshSnapshot(request, txn), Snapshot)
-        if self._core.is_strict(txn):
+        if self._core.follows_real_time(txn):
             await self._confirm_leadership()
         return snapshot
 
@@ -697,6 +702,15 @@ class Driver:
             self._handle(InsertRows(request, owner, write))
         else:
             self._handle(ChangeByKey(request, owner, write))
+
+    def locks_are_sure(self, txn: TransactionId) -> bool:
+        """See Coordination."""
+        return self._leadership.is_certain or self._core.is_strict(txn)
+
+    async def confirm_locks(self, txn: TransactionId) -> None:
+        """See Coordination."""
+        if not self.locks_are_sure(txn):
+            await self._confirm_leadership()
 
     def change_in_block(self, txn: TransactionId, change: WriteByKey) -> ChangedByKey:
         """See Coordination."""

@@ -475,6 +475,14 @@ class Timelines:
         assert write.table.timeline == SYSTEM, "L1: the caller has looked"
         self._system.begin_write(owner, write, on_reply)
 
+    def locks_are_sure(self, txn: TransactionId) -> bool:
+        """See Coordination."""
+        return self._system.locks_are_sure(txn)
+
+    async def confirm_locks(self, txn: TransactionId) -> None:
+        """See Coordination."""
+        await self._system.confirm_locks(txn)
+
     def change_in_block(self, txn: TransactionId, change: WriteByKey) -> ChangedByKey:
         """See Coordination."""
         driver, own = self._place(txn, [change.table])

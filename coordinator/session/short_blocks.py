@@ -214,6 +214,8 @@ class ShortBlocks:
         transaction, limits = self._transaction, self._services.limits
         if transaction.inline.nbytes > limits.transaction_inline_bytes_max // 2:
             return None  # rows have to be moved to files
+        if write.only_locks and not self._services.coordination.locks_are_sure(transaction.id):
+            return None
         answer = write_in_block(
             self._services, transaction, self._variables, known.bound, write, values
         )

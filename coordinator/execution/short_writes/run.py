@@ -112,6 +112,8 @@ async def run_short_write_in_block(
         answer = write_in_block(services, transaction, variables, prepared, statement, values)
     if answer is None or isinstance(answer, LockRows):
         return None
+    if statement.only_locks:
+        await services.coordination.confirm_locks(transaction.id)
     await spill_if_large(execution)
     return _outcome(statement, prepared, answer)
 

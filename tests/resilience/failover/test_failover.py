@@ -220,9 +220,10 @@ def test_an_uncommitted_transaction_of_a_deposed_coordinator_never_commits(share
             assert fresh.execute("SELECT k FROM t").fetchall() == [(2,)]
 
 
+@pytest.mark.parametrize("level", ["serializable", "repeatable read", "read committed"])
 @pytest.mark.parametrize("deposing", [paused, pytest.param(cut_off, marks=pytest.mark.slow)])
 def test_a_question_to_a_deposed_coordinator_is_not_answered_from_before(
-    shared: Shared, deposing: Deposing
+    shared: Shared, deposing: Deposing, level: str
 ) -> None:
     """It has been idle, and gets to the question before it has heard anything."""
     old, new, _ = shared.coordinators
@@ -234,6 +235,8 @@ def test_a_question_to_a_deposed_coordinator_is_not_answered_from_before(
             )
             for _ in range(3)
         ]
+        for one in idle:
+            one.execute(f"SET default_transaction_isolation = '{level}'".encode())
         idle[0].execute("CREATE TABLE t (k int)")
         deposing(old)
         with psycopg.connect(new.server.start(), autocommit=True) as fresh:
@@ -246,6 +249,56 @@ def test_a_question_to_a_deposed_coordinator_is_not_answered_from_before(
         old.link.mend()
         assert old.server.wait() == 1
         assert {one.result() for one in asked} <= {"1 row", "no answer"}
+
+
+@pytest.mark.parametrize(
+    "level",
+    [
+        "serializable",
+        pytest.param("read committed", marks=pytest.mark.slow),
+        pytest.param("repeatable read", marks=pytest.mark.slow),
+    ],
+)
+@pytest.mark.parametrize(
+    "lock",
+    [
+        "LOCK TABLE t IN SHARE MODE",
+        "SELECT 1 FROM t WHERE k = 0 FOR SHARE",
+        "SELECT 1 FROM t FOR UPDATE",
+        "SELECT pg_advisory_xact_lock(1)",
+    ],
+)
+def test_who_holds_a_lock_of_a_deposed_coordinator_reads_nothing_stale(
+    shared: Shared, lock: str, level: str
+) -> None:
+    """Whoever held it at the new one has given it back, and has told somebody of its commit."""
+    old, new, _ = shared.coordinators
+    weak = "-c consistency=serializable"
+    with contextlib.closing(
+        psycopg.connect(old.server.start(), autocommit=True, options=weak)
+    ) as idle:
+        idle.execute("CREATE TABLE t (k int PRIMARY KEY)")
+        idle.execute("INSERT INTO t VALUES (0)")
+        old.pause()
+        with psycopg.connect(new.server.start(), autocommit=True) as fresh:
+            fresh.execute("INSERT INTO t VALUES (1)")
+        with ThreadPoolExecutor(1) as pool:
+            script = f"BEGIN ISOLATION LEVEL {level}; {lock}; SELECT k FROM t; COMMIT"
+            asked = pool.submit(_answers, idle, script)
+            wait([asked], timeout=0.3)
+            old.resume()
+            assert asked.result() in ([0, 1], None)
+
+
+def _answers(connection: psycopg.Connection, script: str) -> list[int] | None:
+    """What the last query of a string has found; None: no answer."""
+    try:
+        cursor = connection.execute(script.encode())
+        for _ in range(2):
+            cursor.nextset()
+        return sorted(k for (k,) in cursor.fetchall())
+    except psycopg.Error:
+        return None
 
 
 def _rows(connection: psycopg.Connection) -> str:

@@ -98,6 +98,7 @@ class Queue(Usual):
             if not waits and not alone and rng.random() < 0.5:
                 rows = take_shortly(session, JOBS, _is_free, count)
                 if rows is not None:
+                    await session.confirm_locks()
                     return rows
             return await session.next_free(JOBS, _is_free, count, skip=not waits)
 

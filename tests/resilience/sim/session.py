@@ -178,8 +178,13 @@ class Session(Queries):
         if len(keys) == 1 and not self._single and self.random.random() < 0.5:
             rows = self._locked_shortly(keys[0], mode)
             if rows is not None:
+                await self.confirm_locks()
                 return [rows]
         return await super().locked(*keys, mode=mode, wait=wait)
+
+    async def confirm_locks(self) -> None:
+        """What a step of the core has locked counts from now on."""
+        await self._driver.confirm_locks(self._txn)
 
     def _locked_shortly(self, key: Key, mode: LockMode) -> list[Row] | None:
         table = self.table(table_of(key))

@@ -8,6 +8,7 @@ import pytest
 from coordinator.core import admission, commits, snapshots, validation
 from coordinator.core import scans as reading
 from coordinator.core.completions import CeilingPersisted, GroupPassed
+from coordinator.core.core import Core
 from coordinator.core.effects import CommitGroup, Effect, Reply
 from coordinator.core.gathering import Gathering
 from coordinator.core.group_commit import GroupCommit
@@ -176,6 +177,10 @@ def strict_read_of_the_deposed(patch: pytest.MonkeyPatch) -> None:
         """Who never asks is always sure."""
 
     patch.setattr(Leadership, "confirm", certainly)
+
+
+def read_committed_of_the_deposed(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Core, "follows_real_time", Core.is_strict)
 
 
 def epoch_not_checked(patch: pytest.MonkeyPatch) -> None:
@@ -378,6 +383,7 @@ PLANTS = (
     Planted(ceiling_lost, None, "successions"),
     Planted(tidied_before_synced, None, "crashes"),
     Planted(strict_read_of_the_deposed, "phantom", "successions"),
+    Planted(read_committed_of_the_deposed, "levels", "successions", "stale"),
     Planted(epoch_not_checked, None, "successions"),
     Planted(applied_out_of_order, "sets", "calm"),
     Planted(cut_not_shared, "bank", "calm"),

@@ -22,7 +22,7 @@ from coordinator.core.messages.identities import ConnectionId, RequestId, Transa
 from coordinator.core.messages.locks import LockRows
 from coordinator.core.state import CoreState
 from coordinator.core.transactions import Transaction as CoreTransaction
-from coordinator.driver import driver
+from coordinator.driver.driver import Driver
 from storage.types import Timestamp
 from tests.resilience.sim import transaction
 from tests.resilience.sim.planted import Planted, assert_found
@@ -228,7 +228,8 @@ def last_reads_forgotten_at_a_refresh(patch: pytest.MonkeyPatch) -> None:
 
 def granted_by_the_deposed(patch: pytest.MonkeyPatch) -> None:
     """Nobody asks whether the coordinator still leads before it says that a lock is held."""
-    patch.setattr(driver, "AdvisoryTag", type("Nothing", (), {}))
+    locked = Driver._locked
+    patch.setattr(Driver, "_locked", lambda self, make, **_: locked(self, make, sure=True))
 
 
 def lost_locks_not_noticed(patch: pytest.MonkeyPatch) -> None:

@@ -92,6 +92,8 @@ def test_the_faults_are_real(total: Sum, fault: str) -> None:
         (930929, "views", "successions"),
         (934543, "views", "successions"),
         (937947, "followers", "successions"),
+        (505, "guarded", "successions"),
+        (958406, "guarded", "successions"),
     ],
 )
 def test_seeds_that_found_a_bug(seed: int, workload: str, weather: str) -> None:

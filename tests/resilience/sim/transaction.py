@@ -20,7 +20,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from coordinator.core.messages.identities import ConnectionId, Isolation
+from coordinator.core.messages.identities import BEHIND_REAL_TIME, ConnectionId, Isolation
 from coordinator.core.messages.replies import RefusedReason, Snapshot
 from coordinator.driver.coordination import LockBlocks, RequestRefused
 from sql.catalog.catalog import SYSTEM_TIMELINE, Table
@@ -232,8 +232,9 @@ class Transaction:
             kept = ts == before.ts or (again and ts > before.ts)
             self.expect(kept, "moved", f"from {before.ts} to {ts}")
             self._repeat(ts)
-        elif self._staleness_us is None and not self.world.stormy.succession:
-            # Of two coordinators the old one promises real time to strict reads only.
+        elif self._staleness_us is None and not (
+            self.world.stormy.succession and self._isolation in BEHIND_REAL_TIME
+        ):
             fresh = ts >= done or (again and not anew)
             self.expect(fresh, "stale", f"reads at {ts}, and {done} was done before")
 
