@@ -12,8 +12,9 @@ from dataclasses import replace
 
 from coordinator.core.catalog import VersionedCatalog
 from coordinator.core.change_streams.requests import end_altered
-from coordinator.core.completions import GroupCommitted, GroupFailed, GroupPassed
+from coordinator.core.completions import GatherDue, GroupCommitted, GroupFailed, GroupPassed
 from coordinator.core.effects import (
+    AwaitCompany,
     CommitGroup,
     ConfirmGroup,
     Effect,
@@ -130,6 +131,25 @@ def start_group(core: CoreState, now: Timestamp) -> list[Effect]:
     """Launch the next group if none is in flight and a timestamp is to be had (G1)."""
     if core.groups.in_flight is not None or not len(core.groups):
         return []
+    pacing = core.groups.pacing
+    if pacing.is_waiting:
+        return []
+    if pacing.expects_company:
+        pacing.is_waiting = True
+        return [AwaitCompany(), *persist_ceiling(core, now)]
+    return _gather(core, now)
+
+
+def gather_due(core: CoreState, message: GatherDue, now: Timestamp) -> list[Effect]:
+    """Nobody else is at the door: gather, unless most of the last group are about to come back."""
+    groups = core.groups
+    if not message.is_late and groups.pacing.are_few(groups.sessions, now):
+        return [AwaitCompany(until_heard=True)]
+    groups.pacing.is_waiting = False
+    return _gather(core, now) if len(groups) else []
+
+
+def _gather(core: CoreState, now: Timestamp) -> list[Effect]:
     gathered = core.groups.gather(
         core.catalog.current,
         core.shards,
@@ -140,6 +160,7 @@ def start_group(core: CoreState, now: Timestamp) -> list[Effect]:
     )
     effects: list[Effect] = []
     if gathered.members:
+        core.groups.pacing.gathered(len({member.owner for member in gathered.members}))
         effects += _launch(core, gathered, now)
     if gathered.formed:
         effects += maintain_views(core, gathered.formed, now)
@@ -217,6 +238,7 @@ def group_ended(
     """The fate of the group in flight is known."""
     match message:
         case GroupCommitted(token=token):
+            core.groups.pacing.landed(core.groups.sessions, now)
             effects = _group_committed(core, token, now)
         case GroupPassed():
             effects = _group_passed(core, message)

@@ -27,6 +27,13 @@ class CeilingFailed:
 
 
 @fast_dataclass(frozen=True, slots=True)
+class GatherDue:
+    """Ends AwaitCompany. `is_late`: it has taken long, so nobody is waited for any more."""
+
+    is_late: bool
+
+
+@fast_dataclass(frozen=True, slots=True)
 class GroupCommitted:
     """Ends CommitGroup: durable."""
 

@@ -35,6 +35,7 @@ from coordinator.core.completions import (
     CutFlushed,
     FilesRewritten,
     Forgotten,
+    GatherDue,
     GroupCommitted,
     GroupFailed,
     GroupPassed,
@@ -303,8 +304,8 @@ class Core:
                 return self._go_on(message)
             case AbortTransaction():
                 return commits.abort(self._state, message.txn, now)
-            case GroupCommitted() | GroupPassed() | GroupFailed():
-                return commits.group_ended(self._state, message, now) + self._advance(now)
+            case GroupCommitted() | GroupPassed() | GroupFailed() | GatherDue():
+                return self._group_goes_on(message, now)
             case (
                 AcquireLock() | LockRows() | CancelLock() | ReleaseLock() | ReleaseSessionLocks()
                 | DropLocks()
@@ -348,6 +349,14 @@ class Core:
                 return self._shut_down(message, now)
             case _:
                 assert_never(message)
+
+    def _group_goes_on(
+        self, message: GroupCommitted | GroupPassed | GroupFailed | GatherDue, now: Timestamp
+    ) -> list[Effect]:
+        if isinstance(message, GatherDue):
+            effects = commits.gather_due(self._state, message, now)
+            return effects + commits.grant_leases(self._state)
+        return commits.group_ended(self._state, message, now) + self._advance(now)
 
     def _time_passes(self, message: Tidied | Tick, now: Timestamp) -> list[Effect]:
         if isinstance(message, Tidied):

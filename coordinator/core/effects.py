@@ -50,6 +50,15 @@ class CommitGroup:
 
 
 @fast_dataclass(frozen=True, slots=True)
+class AwaitCompany:
+    """Look who else commits (`group_pacing.py`). Ends in GatherDue. `until_heard`: once anybody has
+    said anything.
+    """
+
+    until_heard: bool = False
+
+
+@fast_dataclass(frozen=True, slots=True)
 class ConfirmGroup:
     """Confirm that this coordinator leads, for a group that has nothing to make durable (G6 of
     `group_commit.py`). Ends in GroupCommitted or GroupFailed.
@@ -165,6 +174,7 @@ Effect: TypeAlias = (
     PublishCatalog
     | Reply
     | PersistCeiling
+    | AwaitCompany
     | CommitGroup
     | ConfirmGroup
     | WakeListeners

@@ -21,6 +21,7 @@ INVARIANTS
       who comes after one that has left the queue leaves it, too, to go again in order.
   G8  members that write inputs of maintained views leave the queue as units of lanes, and come back
       with the deltas of the views. They join a group whole or not at all (N1 to N8 of `views`).
+  G9  where several commit at a time, a group waits a moment for them (`group_pacing.py`).
 """
 
 from collections import deque
@@ -50,6 +51,7 @@ from coordinator.core.group_members import (
     changed_tables,
     changes_definitions,
 )
+from coordinator.core.group_pacing import GroupPacing
 from coordinator.core.leases import WriteLeases
 from coordinator.core.locking.lock_table import GROUP_TXN, LockTable
 from coordinator.core.locking.modes import LockMode
@@ -167,17 +169,17 @@ class GroupCommit:
         self,
         *,
         group_max: int,
+        waits: bool = True,
         bytes_max: int = 8 << 20,
         view_rows_max: int = 10_000,
     ) -> None:
         self._queue: deque[GroupMember] = deque()
         self._in_flight: Group | None = None
-        self._group_max = group_max
-        self._bytes_max = bytes_max
+        self._group_max, self._bytes_max = group_max, bytes_max
         self._passed: Group | None = None
+        self.pacing = GroupPacing(waits=waits)
         self._again: frozenset[RequestId] = frozenset()
-        self.writes = RecentWrites()
-        self.counts = ValidationCounts()
+        self.writes, self.counts = RecentWrites(), ValidationCounts()
         self.lanes = Lanes(view_rows_max)
 
     @property
@@ -210,6 +212,11 @@ class GroupCommit:
     def waiting(self) -> int:
         """Commits that nobody has been told of yet: in the queue, in lanes, and in flight."""
         return len(self) + (0 if self._in_flight is None else len(self._in_flight.members))
+
+    @property
+    def sessions(self) -> int:
+        """How many are about to hear of a commit."""
+        return len({member.owner for member in self._unanswered()})
 
     def __len__(self) -> int:
         return len(self._queue) + len(self.lanes)
@@ -361,16 +368,17 @@ class GroupCommit:
 
     def is_committing(self, owner: ConnectionId) -> bool:
         """Whether nobody has been told yet of a commit of this session."""
+        return any(member.owner == owner for member in self._unanswered())
+
+    def _unanswered(self) -> Iterator[GroupMember]:
         flight = () if self._in_flight is None else self._in_flight.members
-        units = (unit.work.members for unit in self.lanes.units())
-        return any(member.owner == owner for member in chain(flight, self._queue, *units))
+        return chain(flight, self._queue, *[unit.work.members for unit in self.lanes.units()])
 
     def put_back(self, group: "Group | GatheredMembers") -> None:
         """To the front of the queue, in the same order; units go back whole."""
         of_units = {m.request for unit in group.units for m in unit.work.members}
-        self._queue.extendleft(
-            member for member in reversed(group.members) if member.request not in of_units
-        )
+        back = [member for member in reversed(group.members) if member.request not in of_units]
+        self._queue.extendleft(back)
         self.lanes.put_back(group.units)
 
     def pass_over(self, group: Group) -> None:

@@ -77,5 +77,9 @@ class CoreSettings:
     """Bytes that close a group; one transaction may be larger. Larger: longer stash transactions.
     """
 
+    group_waits: bool = True
+    """Whether a group waits a moment for those who commit at the same time (`group_pacing.py`).
+    Without: commits cost up to twice as much where many commit."""
+
     group_max: int = 1_000
     """Transactions in one group commit. Larger: longer stash transactions."""

@@ -31,18 +31,23 @@ from typing import Final, TypeAlias
 import pyarrow as pa
 
 from coordinator.core.change_streams.steps import ChangeStep, SubscriptionRequest
-from coordinator.core.completions import GroupCommitted, ShardDamaged
+from coordinator.core.completions import GatherDue, GroupCommitted, ShardDamaged
 from coordinator.core.core import Core
 from coordinator.core.effects import (
+    AwaitCompany,
     CommitGroup,
     ConfirmGroup,
     Effect,
     FlushCut,
+    ForgetShards,
     PersistCeiling,
     PublishCatalog,
+    RemoveStaged,
     Reply,
+    RewriteFiles,
     StopSubscribers,
     Tidy,
+    VacuumShard,
     WakeListeners,
     WakeSubscribers,
     WakeViewCatchUp,
@@ -118,21 +123,11 @@ from coordinator.core.notifications.changes import NotificationChanges, TakenNot
 from coordinator.core.observation import ObservedTimeline, TimestampExplained
 from coordinator.core.predicates import ReadPredicate
 from coordinator.core.short_writes.by_key import WriteByKey
-from coordinator.core.sources.effects import (
-    AcknowledgeSource,
-    AskUpstream,
-    CopyAside,
-    CopyTables,
-    PrepareBatch,
-    PullSource,
-    ReleaseUpstream,
-    StartSource,
-    StopSource,
-)
 from coordinator.core.views.deltas import MaintainViews, ViewsMaintained
 from coordinator.driver.advance_timeline import check_advance
 from coordinator.driver.change_streams import ChangeStream, SubscriptionWakers
 from coordinator.driver.commit_effects import CommitEffects
+from coordinator.driver.company import Company
 from coordinator.driver.coordination import NOTHING_SKIPPED, R, reply_in_kind
 from coordinator.driver.damage_check import DamageCheck
 from coordinator.driver.followed_views import FollowedViews
@@ -197,6 +192,7 @@ class Driver:
         self._clock = clock
         self._inbox: deque[Message] = deque()
         self._handling = False
+        self._company = Company(lambda is_late: self._handle(GatherDue(is_late)))
         self._failure: Exception | None = None
         self._over = False
         self._transactions = 0
@@ -216,9 +212,14 @@ class Driver:
             self._handle(ShardDamaged(shard))
 
         self._examining = DamageCheck(store, run_blocking, confirm, damaged, core)
-        is_system = core.timeline == SYSTEM_TIMELINE
         self._maintaining = MaintenanceEffects(
-            store, stash, txns, run_blocking, confirm, damaged, keeps_catalog=is_system
+            store,
+            stash,
+            txns,
+            run_blocking,
+            confirm,
+            damaged,
+            keeps_catalog=core.timeline == SYSTEM_TIMELINE,
         )
         self._sequences = SequenceValues(stash, epoch)
         self._numbers = itertools.count((epoch << TRANSACTION_NUMBER_BITS) + 1)
@@ -246,8 +247,7 @@ class Driver:
                 self._handle(Tick())
                 await self._tick()
         finally:
-            self._over = True
-            self._tasks = None
+            self._over, self._tasks = True, None
             self._subscribers.wake_all()
             self._open.close()
             if self._feeding is not None:
@@ -278,12 +278,12 @@ class Driver:
         self._handling = True
         try:
             while self._inbox:
+                self._company.heard()
                 for effect in self._core.step(self._inbox.popleft(), self._clock.now()):
                     self._perform(effect)
         except Exception as error:
             # A session may have fed the message: its own boundary must not be the last word (D3).
-            self._failure = error
-            self._over = True
+            self._failure, self._over = error, True
             raise
         finally:
             self._handling = False
@@ -300,14 +300,15 @@ class Driver:
             case CommitGroup():
                 if not self._committing.begin_commit(effect.commit, self._handle, self._spawn_late):
                     self._spawn(self._committing.commit_group(effect.commit))
+            case AwaitCompany():
+                self._company.wait(until_heard=effect.until_heard)
             case FlushCut():
                 self._spawn(self._flush_cut(effect))
             case Tidy():
                 self._spawn(self._committing.tidy(effect))
             case ConfirmGroup():
                 if self._leadership.is_certain:
-                    landed = GroupCommitted(effect.token)
-                    asyncio.get_running_loop().call_soon(self._handle, landed)
+                    asyncio.get_running_loop().call_soon(self._handle, GroupCommitted(effect.token))
                 else:
                     self._spawn(self._committing.confirm_group(effect.token))
             case WakeListeners():
@@ -320,21 +321,11 @@ class Driver:
                 self._subscribers.wake(effect.subscriptions)
             case StopSubscribers():
                 self._subscribers.stop(effect.subscriptions)
-            case (
-                StartSource()
-                | CopyTables()
-                | CopyAside()
-                | PullSource()
-                | PrepareBatch()
-                | AcknowledgeSource()
-                | StopSource()
-                | ReleaseUpstream()
-                | AskUpstream()
-            ):
+            case RemoveStaged() | RewriteFiles() | VacuumShard() | ForgetShards():
+                self._spawn(self._maintaining.run(effect))
+            case _:
                 assert self._feeding is not None, "a core with sources has readers"
                 self._spawn(self._feeding.run(effect))
-            case _:
-                self._spawn(self._maintaining.run(effect))
 
     def _spawn(self, work: Coroutine[object, object, Message | None]) -> None:
         assert self._tasks is not None, "D2: effects run only while `run` does"

@@ -15,6 +15,7 @@ from coordinator.core.completions import (
     CutFlushed,
     FilesRewritten,
     Forgotten,
+    GatherDue,
     GroupCommitted,
     GroupFailed,
     GroupPassed,
@@ -430,7 +431,7 @@ Message: TypeAlias = (
     | CatalogPublished | WriteRows | ChangeCatalog | TakeLease | AcquireLock | LockRows
     | CancelLock | ReleaseLock | ReleaseSessionLocks | DropLocks | RefreshSnapshot
     | CommitTransaction | InsertRows | ChangeByKey | ChangeInBlock | ReadInBlock | TakeNotifications
-    | AbortTransaction | NewTableId | CeilingPersisted | CeilingFailed | GroupCommitted
+    | AbortTransaction | NewTableId | CeilingPersisted | CeilingFailed | GatherDue | GroupCommitted
     | GroupPassed | GroupFailed | CutFlushed | Tidied | Tick | Disconnected | ShutDown | Optimize
     | Vacuum | FilesRewritten | Vacuumed | Forgotten | ShardDamaged
     | BeginSubscription | TakeStep | MoveSubscription | Unsubscribe | SourceMessage

@@ -107,7 +107,7 @@ WEATHER = {
 def draw_settings(rng: random.Random) -> CoreSettings:
     """Limits of a run: small, so that cuts, ceilings and pruning happen all the time."""
     defaults = CoreSettings()
-    return replace(
+    settings = replace(
         defaults,
         ceiling_step_us=rng.choice((60_000, 200_000, 600_000)),
         history_us=rng.choice((50_000, 300_000, 60_000_000)),
@@ -125,3 +125,5 @@ def draw_settings(rng: random.Random) -> CoreSettings:
         locks=rng.random() < 0.85,
         row_locks_max=rng.choice((3, 10_000, 10_000, 10_000)),
     )
+    # Without a draw of its own: the other half goes as it went before groups waited.
+    return replace(settings, group_waits=int(1_000 * settings.compaction.deleted_share) % 2 == 0)

@@ -96,9 +96,8 @@ class Queue(Usual):
 
         async def take(session: Session) -> Sequence[Row]:
             if not waits and not alone and rng.random() < 0.5:
-                rows = take_shortly(session, JOBS, _is_free, count)
+                rows = await take_shortly(session, JOBS, _is_free, count)
                 if rows is not None:
-                    await session.confirm_locks()
                     return rows
             return await session.next_free(JOBS, _is_free, count, skip=not waits)
 

@@ -175,16 +175,11 @@ class Session(Queries):
         self, *keys: Key, mode: LockMode = LockMode.ROW_UPDATE, wait: bool = True
     ) -> list[list[Row]]:
         """A row by its key now and then in one step, if that can be had."""
-        if len(keys) == 1 and not self._single and self.random.random() < 0.5:
-            rows = self._locked_shortly(keys[0], mode)
-            if rows is not None:
-                await self.confirm_locks()
-                return [rows]
+        shortly = len(keys) == 1 and not self._single and self.random.random() < 0.5
+        if shortly and (rows := self._locked_shortly(keys[0], mode)) is not None:
+            await self._driver.confirm_locks(self._txn)
+            return [rows]
         return await super().locked(*keys, mode=mode, wait=wait)
-
-    async def confirm_locks(self) -> None:
-        """What a step of the core has locked counts from now on."""
-        await self._driver.confirm_locks(self._txn)
 
     def _locked_shortly(self, key: Key, mode: LockMode) -> list[Row] | None:
         table = self.table(table_of(key))

@@ -12,7 +12,9 @@ from tests.resilience.sim.session import Session
 IsWanted = Callable[[Row], bool]
 
 
-def take_shortly(session: Session, name: str, wanted: IsWanted, count: int) -> list[Row] | None:
+async def take_shortly(
+    session: Session, name: str, wanted: IsWanted, count: int
+) -> list[Row] | None:
     """SELECT .. FOR UPDATE SKIP LOCKED LIMIT in one step of the core; None: not to be had.
 
     To be called in a statement.
@@ -25,6 +27,7 @@ def take_shortly(session: Session, name: str, wanted: IsWanted, count: int) -> l
     done = session._driver.change_in_block(session._txn, taker)
     if done.affected is None:
         return None
+    await session._driver.confirm_locks(session._txn)
     session._expect_rows(taker, done.returned)
     session._used.add(name)
     session._steps += 1

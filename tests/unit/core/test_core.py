@@ -12,6 +12,7 @@ from coordinator.core.completions import (
     CeilingFailed,
     CeilingPersisted,
     CutFlushed,
+    GatherDue,
     GroupCommitted,
     GroupFailed,
     GroupPassed,
@@ -19,6 +20,7 @@ from coordinator.core.completions import (
 )
 from coordinator.core.core import Core
 from coordinator.core.effects import (
+    AwaitCompany,
     CommitGroup,
     ConfirmGroup,
     Effect,
@@ -104,6 +106,7 @@ class Story:
         )
         self.core = Core(recovered, SETTINGS, lambda table: table_schema(table.columns), self.now)
         self.requests: dict[RequestId, str] = {}
+        self.waits_for_company = False
 
     def handle(self, block: Command) -> str:
         """Run a block: its first command, then one a line; what happened, a line per effect."""
@@ -116,7 +119,16 @@ class Story:
 
     def step(self, command: str, names: list[str], arguments: dict[str, str]) -> list[str]:
         message = self.message(command, names, arguments)
-        return [] if message is None else [*map(self.describe, self.core.step(message, self.now))]
+        return [] if message is None else self.stepped(message)
+
+    def stepped(self, message: Message) -> list[str]:
+        told: list[str] = []
+        for effect in self.core.step(message, self.now):
+            if isinstance(effect, AwaitCompany) and not self.waits_for_company:
+                told += self.stepped(GatherDue(is_late=True))  # nobody else is at the door
+            else:
+                told.append(self.describe(effect))
+        return told
 
     def message(self, command: str, names: list[str], arguments: dict[str, str]) -> Message | None:
         match command:
@@ -125,6 +137,11 @@ class Story:
                 return None
             case "tick":
                 return Tick()
+            case "company":
+                self.waits_for_company = True
+                return None
+            case "gather":
+                return GatherDue(is_late="late" in names)
             case "disconnect":
                 return Disconnected(ConnectionId(int(names[0])))
             case "take":
@@ -252,6 +269,8 @@ class Story:
                 ]
                 ddl = [f"catalog x{len(commit.records)}"] if commit.records else []
                 return f"commit group {commit.token} @{commit.ts} {' '.join(writes + ddl)}"
+            case AwaitCompany(until_heard=until_heard):
+                return "await company" + (" until somebody comes" if until_heard else "")
             case ConfirmGroup(token=token):
                 return f"confirm group {token}"
             case WakeListeners(owners=owners):

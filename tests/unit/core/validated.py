@@ -96,7 +96,7 @@ class Numbers:
 def inserted(request: RequestId, table: Table, arguments: Mapping[str, str]) -> InsertRows:
     """`rows=1,null`."""
     rows = [(number,) for number in numbers_or_nulls(arguments["rows"])]
-    return InsertRows(request, ConnectionId(0), Insertion(table, rows, 8, Numbers(), ()))
+    return InsertRows(request, ConnectionId(request), Insertion(table, rows, 8, Numbers(), ()))
 
 
 def numbers(text: str) -> list[int]:
