@@ -543,7 +543,8 @@ class SessionTransaction(StatementWaits):
         self._changed_catalog = savepoint.changed_catalog
         self.wrote = savepoint.wrote
         if self._as_of is None:
-            self._snapshot = None
+            # What has failed may have moved the transaction without a word to us.
+            self._snapshot = self._line = None
 
     # --- the end --------------------------------------------------------------------------------
 

@@ -7,7 +7,9 @@ from typing import Any, LiteralString
 import psycopg
 import pytest
 
+from storage.errors import Determinate
 from storage.memory import MemoryObjectStore, MemoryStash
+from storage.types import Epoch
 from tests.session.transactions.test_isolation import value
 from tests.support.connections import connected, on_a_loop
 from tests.support.stack import running
@@ -57,6 +59,54 @@ def made(ask: Ask) -> None:
         ask(f"INSERT INTO e VALUES ({number})")  # type: ignore[arg-type]
     ask("INSERT INTO w VALUES (7)")
     ask("INSERT INTO s VALUES (9)")
+
+
+class ForgetfulStash(MemoryStash):
+    """It answers who leads so many times more; None: always."""
+
+    answers: int | None = None
+
+    async def confirm(self, epoch: Epoch) -> None:
+        if self.answers is not None:
+            self.answers -= 1
+            if self.answers < 0:
+                raise Determinate("away")
+        await super().confirm(epoch)
+
+
+@pytest.mark.parametrize("level", ["serializable", "repeatable read"])
+def test_own_writes_show_after_a_statement_that_could_not_go_to_a_newer_time(
+    level: LiteralString,
+) -> None:
+    """The transaction has moved in the core, and its client has not heard of it."""
+    stash = ForgetfulStash()
+
+    def story(ask: Ask) -> None:
+        made(ask)
+        dsn = _dsn(ask)
+        ask("CREATE TABLE f (a int) IN TIMELINE line")
+        ask(f"BEGIN ISOLATION LEVEL {level}")
+        assert len(ask("SELECT a FROM e")) == 3
+        ask("UPDATE e SET a = 100 WHERE a = 1")
+        ask("SAVEPOINT s")
+        ask("SELECT pg_advisory_xact_lock(1)")
+        with psycopg.connect(dsn, autocommit=True) as other:
+            other.execute("INSERT INTO f VALUES (1)")
+        stash.answers = 1  # for the catalog, and not for the timeline
+        refused(ask, "SELECT a FROM e", "58030")
+        stash.answers = None
+        ask("ROLLBACK TO s")
+        assert sorted(ask("SELECT a FROM e")) == [(2,), (3,), (100,)]
+        ask("COMMIT")
+        assert sorted(ask("SELECT a FROM e")) == [(2,), (3,), (100,)]
+
+    in_server(story, stash=stash)
+
+
+def _dsn(ask: Ask) -> str:
+    """Of the server that is asked."""
+    [(port, user, database)] = ask("SELECT inet_server_port(), current_user, current_database()")
+    return f"host=127.0.0.1 port={port} user={user} dbname={database}"
 
 
 def position(ask: Ask) -> int:
