@@ -12,7 +12,7 @@
 - LISTEN and NOTIFY: the package `notifications`.
 - Catalog: `catalog`, `catalog_references`, `definition_conflicts`, `stale_definitions`,
   `relation_names`, `catalog_annotations`, `privilege_changes`; as JSON `catalog_records`,
-  `object_records`, `role_records`.
+  `object_records`.
 - Tables on disk: `cut_schedule`, `cuts`, `maintenance`. For people: `observation`.
 
 No module waits, reads a clock or does I/O (a contract). The package imports `sql` and `storage`

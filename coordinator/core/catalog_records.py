@@ -31,15 +31,13 @@ from coordinator.core.messages.catalog_changes import (
 )
 from coordinator.core.object_records import (
     decode_object,
-    decode_subject,
-    encode_object,
-    encode_subject,
-)
-from coordinator.core.role_records import (
     decode_privileges,
     decode_role,
+    decode_subject,
+    encode_object,
     encode_privileges,
     encode_role,
+    encode_subject,
 )
 from sql.catalog.catalog import (
     SYSTEM_TIMELINE,

@@ -128,7 +128,9 @@ def _queue_full(request: RequestId) -> Effect:
 
 
 def start_group(core: CoreState, now: Timestamp) -> list[Effect]:
-    """Launch the next group if none is in flight and a timestamp is to be had (G1)."""
+    """Launch the next group if none is in flight and a timestamp is to be had (G1). If others are
+    expected, `gather_due` does so a moment later.
+    """
     if core.groups.in_flight is not None or not len(core.groups):
         return []
     pacing = core.groups.pacing
@@ -143,8 +145,10 @@ def start_group(core: CoreState, now: Timestamp) -> list[Effect]:
 def gather_due(core: CoreState, message: GatherDue, now: Timestamp) -> list[Effect]:
     """Nobody else is at the door: gather, unless most of the last group are about to come back."""
     groups = core.groups
-    if not message.is_late and groups.pacing.are_few(groups.sessions, now):
-        return [AwaitCompany(until_heard=True)]
+    if groups.pacing.are_few(groups.sessions, now):
+        if not message.is_late:
+            return [AwaitCompany(until_heard=True)]
+        groups.pacing.nobody_came()
     groups.pacing.is_waiting = False
     return _gather(core, now) if len(groups) else []
 
@@ -160,7 +164,7 @@ def _gather(core: CoreState, now: Timestamp) -> list[Effect]:
     )
     effects: list[Effect] = []
     if gathered.members:
-        core.groups.pacing.gathered(len({member.owner for member in gathered.members}))
+        core.groups.pacing.gathered(len({m.owner for m in gathered.members if m.owner >= 0}))
         effects += _launch(core, gathered, now)
     if gathered.formed:
         effects += maintain_views(core, gathered.formed, now)

@@ -215,8 +215,8 @@ class GroupCommit:
 
     @property
     def sessions(self) -> int:
-        """How many are about to hear of a commit."""
-        return len({member.owner for member in self._unanswered()})
+        """How many clients are about to hear of a commit."""
+        return len({m.owner for m in self._unanswered() if m.owner >= 0})
 
     def __len__(self) -> int:
         return len(self._queue) + len(self.lanes)

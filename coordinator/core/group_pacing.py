@@ -10,8 +10,10 @@ groups by turns, of which one is small: it is made while the others hear of thei
 
 INVARIANTS
   P1  who commits alone waits for nothing.
-  P2  a wait ends (`driver/company.py`): after some turns of the loop that bring messages, with the
-      first that brings none, and after PATIENCE_S of waiting for somebody in any case.
+  P2  a wait ends (`driver/company.py`): with the first turn of the loop that brings no message, and
+      in any case with the turn in which WAIT_S are over.
+  P3  if somebody was waited for in vain, nobody is for a while: clients that think between their
+      commits do not come back at once.
 """
 
 from typing import Final
@@ -24,8 +26,12 @@ pays longer for a turn of the loop at each commit. Smaller: small groups, where 
 blocks."""
 
 BACK_MIN: Final = 3
-"""Sessions that are worth waiting for when they have been answered. Larger: smaller groups of few
+"""Sessions about to commit that make somebody wait for the rest. Larger: smaller groups of few
 clients. Smaller: a commit more often waits for who does not come."""
+
+IN_VAIN_GROUPS: Final = 32
+"""For so many groups nobody is waited for after P3. Larger: smaller groups after a pause of one
+client. Smaller: commits of clients that think wait more often."""
 
 RECENT_US: Final = 2_000
 """Who is not back so long after he was answered is waited for no more."""
@@ -41,6 +47,8 @@ class GroupPacing:
         self._committing = 0
         """Sessions that were about to commit when the last group landed, or that it answered."""
         self._landed_at = Timestamp(0)
+        self._in_vain = 0
+        """For so many groups nobody is waited for (P3)."""
         self.is_waiting = False
         """Whether AwaitCompany has not ended yet."""
 
@@ -51,15 +59,22 @@ class GroupPacing:
 
     def are_few(self, waiting: int, now: Timestamp) -> bool:
         """Whether many who were about to commit are not back yet, and may be so soon."""
-        is_recent = now - self._landed_at <= RECENT_US
-        return is_recent and self._committing >= BACK_MIN and 4 * waiting < 3 * self._committing
+        if self._in_vain or now - self._landed_at > RECENT_US:
+            return False
+        return self._committing >= BACK_MIN and 4 * waiting < 3 * self._committing
 
     def landed(self, committing: int, now: Timestamp) -> None:
         """A group landed; `committing`: its sessions, and those that wait."""
         self._committing, self._landed_at = committing, now
 
+    def nobody_came(self) -> None:
+        """Somebody was waited for, until it was late."""
+        self._in_vain = IN_VAIN_GROUPS
+
     def gathered(self, sessions: int) -> None:
         """A group was gathered of the commits of so many."""
+        if self._in_vain:
+            self._in_vain -= 1
         if sessions > 1:
             self._expected = CROWDED_GROUPS
         elif self._expected:

@@ -347,7 +347,7 @@ class Coordination(Protocol):
         ...
 
     def locks_are_sure(self, txn: TransactionId) -> bool:
-        """Whether a lock that a step of the core has given counts at once (D5 of `driver.py`)."""
+        """Whether a lock that a step of the core has given counts at once (D9 of `driver.py`)."""
         ...
 
     async def confirm_locks(self, txn: TransactionId) -> None:

@@ -13,9 +13,9 @@ INVARIANTS
       caller: its state may be half changed.
   D4  the timestamp of a read in real time leaves only after the stash has confirmed that no other
       coordinator leads. The question is asked after the timestamp was taken (`leadership.py`).
-  D5  the same goes for a lock that a client has asked for below strict serializable: who holds it
+  D9  the same goes for a lock that a client has asked for below strict serializable: who holds it
       reads what the holder before has left, whoever led then. What DML locks is confirmed by its
-      commit.
+      commit. LOCK TABLE and the short ways call `confirm_locks` for it.
 
 The driver decides nothing, the core does; and it knows no SQL.
 """
@@ -432,7 +432,7 @@ class Driver:
         snapshot = await self._request(
             lambda request: AdoptSnapshot(request, txn, exporter, ts), Snapshot
         )
-        if self._core.follows_real_time(txn):
+        if self._core.is_strict(txn):  # below, the exporter's snapshot is what was asked for
             await self._confirm_leadership()
         return snapshot
 
@@ -604,8 +604,7 @@ class Driver:
         def make(request: RequestId) -> AcquireLock:
             return AcquireLock(request, txn, tag, mode, wait, by_session, ticket, single)
 
-        sure = not isinstance(tag, AdvisoryTag) and self.locks_are_sure(txn)
-        return await self._locked(make, sure=sure)
+        return await self._locked(make, sure=not isinstance(tag, AdvisoryTag))
 
     async def lock_rows(
         self,
@@ -627,7 +626,7 @@ class Driver:
     async def _locked(
         self, make: Callable[[RequestId], AcquireLock | LockRows], *, sure: bool
     ) -> LockAnswered:
-        """Not `sure`: somebody else may lead, and would grant it, too (D5)."""
+        """Not `sure`: somebody else may lead, and would grant it, too (D9)."""
         asked: list[AcquireLock | LockRows] = []
 
         def ask(request: RequestId) -> AcquireLock | LockRows:

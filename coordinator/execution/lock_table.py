@@ -72,6 +72,8 @@ async def take_table_locks(execution: Execution, bound: BoundStatement) -> None:
         )
         if not answer.granted:
             raise SqlError("55P03", f'could not obtain lock on relation "{table.name}"')
+    if isinstance(bound, LockTables):
+        await execution.services.coordination.confirm_locks(execution.transaction.id)
 
 
 def _table_locks(execution: Execution, bound: BoundStatement) -> Iterator[tuple[Table, LockMode]]:

@@ -150,6 +150,7 @@ class Queries(Transaction):
 
         async def work() -> None:
             await self.locks.table(self.table(name), mode, wait=wait)
+            await self._driver.confirm_locks(self._txn)
             if mode >= LockMode.SHARE:
                 table = self.table(name)
                 oids = frozenset({table.oid})

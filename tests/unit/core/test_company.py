@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from coordinator.driver.company import PATIENCE_S, TURNS_MAX, Company
+from coordinator.driver.company import TURNS_MAX, WAIT_S, Company
 
 Story = Callable[[Company, list[bool]], Awaitable[None]]
 
@@ -63,7 +63,7 @@ def test_who_does_not_come_is_not_waited_for() -> None:
     async def story(company: Company, ended: list[bool]) -> None:
         company.wait(until_heard=True)
         assert not ended
-        await asyncio.sleep(2 * PATIENCE_S)
+        await asyncio.sleep(2 * WAIT_S)
         assert ended == [True]
         # The next wait begins anew.
         company.wait(until_heard=False)
@@ -90,7 +90,7 @@ def test_it_is_late_though_somebody_comes_again_and_again() -> None:
             company.heard()
             await asyncio.sleep(0)
         assert ended.count(True) == 1
-        await asyncio.sleep(5 * PATIENCE_S)
+        await asyncio.sleep(5 * WAIT_S)
         assert ended.count(True) == 1
 
     asyncio.run(whole())
