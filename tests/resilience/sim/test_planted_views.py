@@ -322,7 +322,7 @@ def followed_from_behind(patch: pytest.MonkeyPatch) -> None:
         (leases_over_lanes, "calm"),
         (locks_over_lanes, "locks"),
         (attached_without_the_rest, "calm"),
-        (attached_by_rows_of_another_time, "wrong days"),
+        (attached_by_rows_of_another_time, "calm"),
         (attached_over_writes_meanwhile, "calm"),
         (followed_while_behind, "calm"),
         (followed_from_behind, "calm"),
@@ -355,5 +355,5 @@ def followed_from_behind(patch: pytest.MonkeyPatch) -> None:
 def test_planted_in_views(plant: Plant, weather: str, monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch)
     # Few runs show that one.
-    first = 110 if plant is attached_by_rows_of_another_time else 0
+    first = 490 if plant is attached_by_rows_of_another_time else 0
     assert_found(Planted(plant, "views", weather), first)
