@@ -1,8 +1,8 @@
 """Commit transactions, from the request to the group's reply, and end them.
 
     CommitTransaction ─▶ queue ─▶ gathered, validated ─▶ CommitGroup ─▶ GroupCommitted ─▶ replies
-                                          └ refused    │             └▶ GroupPassed, GroupFailed
-                                   nothing durable: ConfirmGroup
+                          │       ▲      └ refused     │             └▶ GroupPassed, GroupFailed
+                  AwaitCompany ─▶ GatherDue      nothing durable: ConfirmGroup
 
 Functions over the core's state; the invariants are those of `group_commit.py` and `core/core.py`.
 """

@@ -1,4 +1,4 @@
-"""Confirm that this coordinator still leads before it answers strict reads.
+"""Confirm that this coordinator still leads before it answers reads, and says who holds a lock.
 
     reads that wait ─┬─ A ─┬─▶ question 1 ─────▶ answer: A, B
                      └─ B ─┘        C, D wait ─▶ question 2 ─────▶ answer: C, D
