@@ -214,8 +214,6 @@ class Session(Queries):
         sent: list[asyncio.Task[SqlError | LockBlocks | None]] = []
         async with asyncio.TaskGroup() as tasks:
             for key, make in changes:
-                if self._heard.count:
-                    break  # what comes next is sent only if nothing has been answered yet
                 change = self._key_change(self.table(table_of(key)), make)
                 sent.append(tasks.create_task(self._failure_of(change)))
                 await asyncio.sleep(0)
@@ -231,6 +229,8 @@ class Session(Queries):
         self._snapshot = await self._driver.snapshot(self._txn)
 
     async def _failure_of(self, change: KeyChange) -> SqlError | LockBlocks | None:
+        if self._heard.count:
+            return None  # what comes next is sent only if nothing has been answered yet
         try:
             await self._write_alone(change)
         except (SqlError, LockBlocks) as failure:
