@@ -6,9 +6,9 @@
   dispatches, `state` holds the parts, `settings` their limits.
 - Time: `oracle`, `timestamps`, `snapshots`, `read_holds`.
 - Transactions: `transactions`, `transaction_buffers`, `own_writes`, `scans`, `predicates`.
-- Commits: `commits`, `group_commit`, `group_members`, `validation`, `fences`, `recent_writes`,
-  `not_null_check`, `leases`. Waiting: the package `locking`; `refresh` moves who has waited to a
-  newer timestamp.
+- Commits: `commits`, `group_commit`, `commit_delay`, `group_members`, `validation`, `fences`,
+  `recent_writes`, `not_null_check`, `leases`. Waiting: the package `locking`; `refresh` moves who
+  has waited to a newer timestamp.
 - LISTEN and NOTIFY: the package `notifications`.
 - Catalog: `catalog`, `catalog_references`, `definition_conflicts`, `stale_definitions`,
   `relation_names`, `catalog_annotations`, `privilege_changes`; as JSON `catalog_records`,

@@ -2,7 +2,7 @@
 
     CommitTransaction ─▶ queue ─▶ gathered, validated ─▶ CommitGroup ─▶ GroupCommitted ─▶ replies
                           │       ▲      └ refused     │             └▶ GroupPassed, GroupFailed
-                  AwaitCompany ─▶ GatherDue      nothing durable: ConfirmGroup
+                  DelayGather ─▶ GatherDue      nothing durable: ConfirmGroup
 
 Functions over the core's state; the invariants are those of `group_commit.py` and `core/core.py`.
 """
@@ -14,9 +14,9 @@ from coordinator.core.catalog import VersionedCatalog
 from coordinator.core.change_streams.requests import end_altered
 from coordinator.core.completions import GatherDue, GroupCommitted, GroupFailed, GroupPassed
 from coordinator.core.effects import (
-    AwaitCompany,
     CommitGroup,
     ConfirmGroup,
+    DelayGather,
     Effect,
     PersistCeiling,
     PublishCatalog,
@@ -133,23 +133,23 @@ def start_group(core: CoreState, now: Timestamp) -> list[Effect]:
     """
     if core.groups.in_flight is not None or not len(core.groups):
         return []
-    pacing = core.groups.pacing
-    if pacing.is_waiting:
+    delay = core.groups.delay
+    if delay.is_waiting:
         return []
-    if pacing.expects_company:
-        pacing.is_waiting = True
-        return [AwaitCompany(), *persist_ceiling(core, now)]
+    if delay.expects_siblings:
+        delay.is_waiting = True
+        return [DelayGather(), *persist_ceiling(core, now)]
     return _gather(core, now)
 
 
 def gather_due(core: CoreState, message: GatherDue, now: Timestamp) -> list[Effect]:
     """Nobody else is at the door: gather, unless most of the last group are about to come back."""
     groups = core.groups
-    if groups.pacing.are_few(groups.sessions, now):
+    if groups.delay.are_few(groups.sessions, now):
         if not message.is_late:
-            return [AwaitCompany(until_heard=True)]
-        groups.pacing.nobody_came()
-    groups.pacing.is_waiting = False
+            return [DelayGather(until_heard=True)]
+        groups.delay.nobody_came()
+    groups.delay.is_waiting = False
     return _gather(core, now) if len(groups) else []
 
 
@@ -164,7 +164,7 @@ def _gather(core: CoreState, now: Timestamp) -> list[Effect]:
     )
     effects: list[Effect] = []
     if gathered.members:
-        core.groups.pacing.gathered(len({m.owner for m in gathered.members if m.owner >= 0}))
+        core.groups.delay.gathered(len({m.owner for m in gathered.members if m.owner >= 0}))
         effects += _launch(core, gathered, now)
     if gathered.formed:
         effects += maintain_views(core, gathered.formed, now)
@@ -242,7 +242,7 @@ def group_ended(
     """The fate of the group in flight is known."""
     match message:
         case GroupCommitted(token=token):
-            core.groups.pacing.landed(core.groups.sessions, now)
+            core.groups.delay.landed(core.groups.sessions, now)
             effects = _group_committed(core, token, now)
         case GroupPassed():
             effects = _group_passed(core, message)

@@ -28,7 +28,7 @@ class CeilingFailed:
 
 @fast_dataclass(frozen=True, slots=True)
 class GatherDue:
-    """Ends AwaitCompany. `is_late`: it has taken long, so nobody is waited for any more."""
+    """Ends DelayGather. `is_late`: it has taken long, so nobody is waited for any more."""
 
     is_late: bool
 

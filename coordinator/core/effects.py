@@ -50,8 +50,8 @@ class CommitGroup:
 
 
 @fast_dataclass(frozen=True, slots=True)
-class AwaitCompany:
-    """Look who else commits (`group_pacing.py`). Ends in GatherDue. `until_heard`: once anybody has
+class DelayGather:
+    """Look who else commits (`commit_delay.py`). Ends in GatherDue. `until_heard`: once anybody has
     said anything.
     """
 
@@ -174,7 +174,7 @@ Effect: TypeAlias = (
     PublishCatalog
     | Reply
     | PersistCeiling
-    | AwaitCompany
+    | DelayGather
     | CommitGroup
     | ConfirmGroup
     | WakeListeners

@@ -21,7 +21,7 @@ INVARIANTS
       who comes after one that has left the queue leaves it, too, to go again in order.
   G8  members that write inputs of maintained views leave the queue as units of lanes, and come back
       with the deltas of the views. They join a group whole or not at all (N1 to N8 of `views`).
-  G9  where several commit at a time, a group waits a moment for them (`group_pacing.py`).
+  G9  where several commit at a time, a group waits a moment for them (`commit_delay.py`).
 """
 
 from collections import deque
@@ -34,6 +34,7 @@ import pyarrow as pa
 
 from coordinator.core.admission import admit_commit, has_lost_rows
 from coordinator.core.catalog import encode_changes
+from coordinator.core.commit_delay import CommitDelay
 from coordinator.core.gathering import (
     Gathering,
     add_changes,
@@ -51,7 +52,6 @@ from coordinator.core.group_members import (
     changed_tables,
     changes_definitions,
 )
-from coordinator.core.group_pacing import GroupPacing
 from coordinator.core.leases import WriteLeases
 from coordinator.core.locking.lock_table import GROUP_TXN, LockTable
 from coordinator.core.locking.modes import LockMode
@@ -177,7 +177,7 @@ class GroupCommit:
         self._in_flight: Group | None = None
         self._group_max, self._bytes_max = group_max, bytes_max
         self._passed: Group | None = None
-        self.pacing = GroupPacing(waits=waits)
+        self.delay = CommitDelay(waits=waits)
         self._again: frozenset[RequestId] = frozenset()
         self.writes, self.counts = RecentWrites(), ValidationCounts()
         self.lanes = Lanes(view_rows_max)

@@ -77,8 +77,8 @@ class CoreSettings:
     """Bytes that close a group; one transaction may be larger. Larger: longer stash transactions.
     """
 
-    group_waits: bool = True
-    """Whether a group waits a moment for those who commit at the same time (`group_pacing.py`).
+    commit_delay: bool = True
+    """Whether a group waits a moment for those who commit at the same time (`commit_delay.py`).
     Without: commits cost up to twice as much where many commit."""
 
     group_max: int = 1_000

@@ -150,7 +150,7 @@ class CoreState:
 def _groups(settings: CoreSettings) -> GroupCommit:
     return GroupCommit(
         group_max=settings.group_max,
-        waits=settings.group_waits,
+        waits=settings.commit_delay,
         bytes_max=settings.group_bytes_max,
         view_rows_max=settings.view_delta_rows_max,
     )

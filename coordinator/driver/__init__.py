@@ -8,6 +8,7 @@
 - `timelines`, `timeline_parts`, `advance_timeline`, `dropped_timelines`: one driver for each
   timeline behind that interface.
 - `driver`: the loop itself; `leadership`: whether another coordinator has taken over.
+- `gather_delay`: turns of the loop that a group of commits waits for.
 - `commit_effects`, `maintenance_effects`, `damage_check`: work on stash and files.
 - `sequences`: values of sequences, outside of transactions. `notifications`: wakes who listens.
 

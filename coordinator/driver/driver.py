@@ -34,9 +34,9 @@ from coordinator.core.change_streams.steps import ChangeStep, SubscriptionReques
 from coordinator.core.completions import GatherDue, GroupCommitted, ShardDamaged
 from coordinator.core.core import Core
 from coordinator.core.effects import (
-    AwaitCompany,
     CommitGroup,
     ConfirmGroup,
+    DelayGather,
     Effect,
     FlushCut,
     ForgetShards,
@@ -127,10 +127,10 @@ from coordinator.core.views.deltas import MaintainViews, ViewsMaintained
 from coordinator.driver.advance_timeline import check_advance
 from coordinator.driver.change_streams import ChangeStream, SubscriptionWakers
 from coordinator.driver.commit_effects import CommitEffects
-from coordinator.driver.company import Company
 from coordinator.driver.coordination import NOTHING_SKIPPED, R, reply_in_kind
 from coordinator.driver.damage_check import DamageCheck
 from coordinator.driver.followed_views import FollowedViews
+from coordinator.driver.gather_delay import GatherDelay
 from coordinator.driver.leadership import Leadership
 from coordinator.driver.maintenance_effects import MaintenanceEffects, RunBlocking, in_thread
 from coordinator.driver.notifications import SessionNotifications
@@ -192,7 +192,7 @@ class Driver:
         self._clock = clock
         self._inbox: deque[Message] = deque()
         self._handling = False
-        self._company = Company(lambda is_late: self._handle(GatherDue(is_late)))
+        self._gather_delay = GatherDelay(lambda is_late: self._handle(GatherDue(is_late)))
         self._failure: Exception | None = None
         self._over = False
         self._transactions = 0
@@ -278,7 +278,7 @@ class Driver:
         self._handling = True
         try:
             while self._inbox:
-                self._company.heard()
+                self._gather_delay.heard()
                 for effect in self._core.step(self._inbox.popleft(), self._clock.now()):
                     self._perform(effect)
         except Exception as error:
@@ -300,8 +300,8 @@ class Driver:
             case CommitGroup():
                 if not self._committing.begin_commit(effect.commit, self._handle, self._spawn_late):
                     self._spawn(self._committing.commit_group(effect.commit))
-            case AwaitCompany():
-                self._company.wait(until_heard=effect.until_heard)
+            case DelayGather():
+                self._gather_delay.wait(until_heard=effect.until_heard)
             case FlushCut():
                 self._spawn(self._flush_cut(effect))
             case Tidy():

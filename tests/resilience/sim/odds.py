@@ -126,4 +126,4 @@ def draw_settings(rng: random.Random) -> CoreSettings:
         row_locks_max=rng.choice((3, 10_000, 10_000, 10_000)),
     )
     # Without a draw of its own: the other half goes as it went before groups waited.
-    return replace(settings, group_waits=int(1_000 * settings.compaction.deleted_share) % 2 == 0)
+    return replace(settings, commit_delay=int(1_000 * settings.compaction.deleted_share) % 2 == 0)

@@ -232,15 +232,15 @@ async def test_who_writes_at_an_imported_snapshot_is_validated_from_there() -> N
 
 
 class UnansweringStash(MemoryStash):
-    """Does not say who leads while it is away."""
+    """Says so many times more who leads; None: always."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.away = False
+    answers: int | None = None
 
     async def confirm(self, epoch: Epoch) -> None:
-        if self.away:
-            raise Determinate("away")
+        if self.answers is not None:
+            self.answers -= 1
+            if self.answers < 0:
+                raise Determinate("away")
         await super().confirm(epoch)
 
 
@@ -253,7 +253,7 @@ async def test_a_snapshot_is_imported_by_who_still_leads() -> None:
         await owner.execute("begin isolation level repeatable read")
         await value(owner, "select count(*) from t")
         name = await value(owner, "select pg_export_snapshot()")
-        stash.away = True
+        stash.answers = 0
         await other.execute("begin isolation level serializable")
         await refused(other, f"set transaction snapshot '{name}'", errors.IoError)
         await other.execute("rollback")
@@ -261,7 +261,7 @@ async def test_a_snapshot_is_imported_by_who_still_leads() -> None:
         await other.execute(f"set transaction snapshot '{name}'")
         assert await value(other, "select count(*) from t") == 2
         await other.execute("rollback")
-        stash.away = False
+        stash.answers = None
         await other.execute("begin isolation level serializable")
         await other.execute(f"set transaction snapshot '{name}'")
         assert await value(other, "select count(*) from t") == 2

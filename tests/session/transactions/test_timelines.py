@@ -7,10 +7,8 @@ from typing import Any, LiteralString
 import psycopg
 import pytest
 
-from storage.errors import Determinate
 from storage.memory import MemoryObjectStore, MemoryStash
-from storage.types import Epoch
-from tests.session.transactions.test_isolation import value
+from tests.session.transactions.test_isolation import UnansweringStash, value
 from tests.support.connections import connected, on_a_loop
 from tests.support.stack import running
 
@@ -61,25 +59,12 @@ def made(ask: Ask) -> None:
     ask("INSERT INTO s VALUES (9)")
 
 
-class ForgetfulStash(MemoryStash):
-    """It answers who leads so many times more; None: always."""
-
-    answers: int | None = None
-
-    async def confirm(self, epoch: Epoch) -> None:
-        if self.answers is not None:
-            self.answers -= 1
-            if self.answers < 0:
-                raise Determinate("away")
-        await super().confirm(epoch)
-
-
 @pytest.mark.parametrize("level", ["serializable", "repeatable read"])
 def test_own_writes_show_after_a_statement_that_could_not_go_to_a_newer_time(
     level: LiteralString,
 ) -> None:
     """The transaction has moved in the core, and its client has not heard of it."""
-    stash = ForgetfulStash()
+    stash = UnansweringStash()
 
     def story(ask: Ask) -> None:
         made(ask)

@@ -20,9 +20,9 @@ from coordinator.core.completions import (
 )
 from coordinator.core.core import Core
 from coordinator.core.effects import (
-    AwaitCompany,
     CommitGroup,
     ConfirmGroup,
+    DelayGather,
     Effect,
     FlushCut,
     PersistCeiling,
@@ -106,7 +106,7 @@ class Story:
         )
         self.core = Core(recovered, SETTINGS, lambda table: table_schema(table.columns), self.now)
         self.requests: dict[RequestId, str] = {}
-        self.waits_for_company = False
+        self.delays_gathers = False
 
     def handle(self, block: Command) -> str:
         """Run a block: its first command, then one a line; what happened, a line per effect."""
@@ -124,7 +124,7 @@ class Story:
     def stepped(self, message: Message) -> list[str]:
         told: list[str] = []
         for effect in self.core.step(message, self.now):
-            if isinstance(effect, AwaitCompany) and not self.waits_for_company:
+            if isinstance(effect, DelayGather) and not self.delays_gathers:
                 told += self.stepped(GatherDue(is_late=True))  # nobody else is at the door
             else:
                 told.append(self.describe(effect))
@@ -137,8 +137,8 @@ class Story:
                 return None
             case "tick":
                 return Tick()
-            case "company":
-                self.waits_for_company = True
+            case "delays":
+                self.delays_gathers = True
                 return None
             case "gather":
                 return GatherDue(is_late="late" in names)
@@ -269,8 +269,8 @@ class Story:
                 ]
                 ddl = [f"catalog x{len(commit.records)}"] if commit.records else []
                 return f"commit group {commit.token} @{commit.ts} {' '.join(writes + ddl)}"
-            case AwaitCompany(until_heard=until_heard):
-                return "await company" + (" until somebody comes" if until_heard else "")
+            case DelayGather(until_heard=until_heard):
+                return "delay gather" + (" until somebody comes" if until_heard else "")
             case ConfirmGroup(token=token):
                 return f"confirm group {token}"
             case WakeListeners(owners=owners):

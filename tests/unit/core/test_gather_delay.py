@@ -1,17 +1,17 @@
-"""How long a commit waits for others (P1 and P2 of `core/group_pacing.py`)."""
+"""How long a commit waits for others (P1 and P2 of `core/commit_delay.py`)."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from coordinator.driver.company import TURNS_MAX, WAIT_S, Company
+from coordinator.driver.gather_delay import TURNS_MAX, WAIT_S, GatherDelay
 
-Story = Callable[[Company, list[bool]], Awaitable[None]]
+Story = Callable[[GatherDelay, list[bool]], Awaitable[None]]
 
 
 def tell(story: Story) -> None:
     async def whole() -> None:
         ended: list[bool] = []
-        await story(Company(ended.append), ended)
+        await story(GatherDelay(ended.append), ended)
 
     asyncio.run(whole())
 
@@ -22,8 +22,8 @@ async def turns(count: int) -> None:
 
 
 def test_a_turn_without_a_message_ends_it() -> None:
-    async def story(company: Company, ended: list[bool]) -> None:
-        company.wait(until_heard=False)
+    async def story(delay: GatherDelay, ended: list[bool]) -> None:
+        delay.wait(until_heard=False)
         assert not ended
         await turns(2)
         assert ended == [False]
@@ -34,13 +34,13 @@ def test_a_turn_without_a_message_ends_it() -> None:
 
 
 def test_messages_prolong_it_by_so_many_turns() -> None:
-    async def story(company: Company, ended: list[bool]) -> None:
-        company.wait(until_heard=False)
+    async def story(delay: GatherDelay, ended: list[bool]) -> None:
+        delay.wait(until_heard=False)
         for _ in range(TURNS_MAX - 1):
-            company.heard()
+            delay.heard()
             await turns(1)
             assert not ended
-        company.heard()
+        delay.heard()
         await turns(1)
         assert ended == [False]
 
@@ -48,11 +48,11 @@ def test_messages_prolong_it_by_so_many_turns() -> None:
 
 
 def test_a_message_ends_the_wait_for_somebody() -> None:
-    async def story(company: Company, ended: list[bool]) -> None:
-        company.wait(until_heard=True)
+    async def story(delay: GatherDelay, ended: list[bool]) -> None:
+        delay.wait(until_heard=True)
         await turns(20)
         assert not ended
-        company.heard()
+        delay.heard()
         await turns(2)
         assert ended == [False]
 
@@ -60,13 +60,13 @@ def test_a_message_ends_the_wait_for_somebody() -> None:
 
 
 def test_who_does_not_come_is_not_waited_for() -> None:
-    async def story(company: Company, ended: list[bool]) -> None:
-        company.wait(until_heard=True)
+    async def story(delay: GatherDelay, ended: list[bool]) -> None:
+        delay.wait(until_heard=True)
         assert not ended
         await asyncio.sleep(2 * WAIT_S)
         assert ended == [True]
         # The next wait begins anew.
-        company.wait(until_heard=False)
+        delay.wait(until_heard=False)
         await turns(2)
         assert ended == [True, False]
 
@@ -82,12 +82,12 @@ def test_it_is_late_though_somebody_comes_again_and_again() -> None:
         def over(is_late: bool) -> None:
             ended.append(is_late)
             if not is_late:
-                company.wait(until_heard=True)
+                delay.wait(until_heard=True)
 
-        company = Company(over)
-        company.wait(until_heard=True)
+        delay = GatherDelay(over)
+        delay.wait(until_heard=True)
         while True not in ended:
-            company.heard()
+            delay.heard()
             await asyncio.sleep(0)
         assert ended.count(True) == 1
         await asyncio.sleep(5 * WAIT_S)

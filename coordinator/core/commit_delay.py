@@ -1,17 +1,19 @@
 """When a group is gathered: at once, or once those are there who commit at the same time.
 
     commit asked ─┬─ alone of late ───────▶ gathered at once
-                  └─ others commit, too ──▶ AwaitCompany ─▶ GatherDue ─┬─ enough have come ─▶
-                                                 ▲                     └─ few are back of those
+                  └─ others commit, too ──▶ DelayGather ─▶ GatherDue ─┬─ enough have come ─▶
+                                                 ▲                    └─ few are back of those
                                                  └─ until somebody comes ─ who were answered
 
 A group costs as much as six of its members. Sessions that commit again and again would come in two
-groups by turns, of which one is small: it is made while the others hear of theirs.
+groups by turns, of which one is small: it is made while the others hear of theirs. PostgreSQL's
+`commit_delay` and `commit_siblings` (its manual, 28.5) do the same for a sync; here nobody sleeps
+where the loop has something to do.
 
 INVARIANTS
   P1  who commits alone waits for nothing.
-  P2  a wait ends (`driver/company.py`): with the first turn of the loop that brings no message, and
-      in any case with the turn in which WAIT_S are over.
+  P2  a wait ends (`driver/gather_delay.py`): with the first turn of the loop that brings no
+      message, and in any case with the turn in which WAIT_S are over.
   P3  if somebody was waited for in vain, nobody is for a while: clients that think between their
       commits do not come back at once.
 """
@@ -37,7 +39,7 @@ RECENT_US: Final = 2_000
 """Who is not back so long after he was answered is waited for no more."""
 
 
-class GroupPacing:
+class CommitDelay:
     """See the module."""
 
     def __init__(self, *, waits: bool = True) -> None:
@@ -50,10 +52,10 @@ class GroupPacing:
         self._in_vain = 0
         """For so many groups nobody is waited for (P3)."""
         self.is_waiting = False
-        """Whether AwaitCompany has not ended yet."""
+        """Whether DelayGather has not ended yet."""
 
     @property
-    def expects_company(self) -> bool:
+    def expects_siblings(self) -> bool:
         """Whether the next group waits for others."""
         return self._waits and self._expected > 0
 

@@ -5,7 +5,7 @@
                                └─ PATIENCE_S later ─▶ due, and late
     WAIT_S after the first wait for a group ─▶ due, and late
 
-The invariants are those of `core/group_pacing.py`.
+The invariants are those of `core/commit_delay.py`.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ WAIT_S: Final = 0.005
 groups of blocks, whose other statements keep it busy, too."""
 
 
-class Company:
+class GatherDelay:
     """See the module. `over` is told whether it is late."""
 
     def __init__(self, over: Callable[[bool], None]) -> None:
