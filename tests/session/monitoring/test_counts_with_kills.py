@@ -13,7 +13,8 @@ WORKERS = 4
 STATEMENTS = 160
 EVERY = 40
 """So many statements of a worker lie between two strikes at its neighbour."""
-KILLED = ("57P01", "57014")
+THROWN_OUT = ("57P01", None)
+"""What a terminated client is told, or nothing: a reset can overtake the message."""
 
 
 class _Killer:
@@ -58,9 +59,10 @@ class _Worker(threading.Thread):
                     while left:
                         self._one(connection, left.pop())
                 except psycopg.OperationalError as error:
-                    # Terminated while it was idle, or told so: the next session goes on.
-                    if error.sqlstate in KILLED:
-                        self.told[error.sqlstate or ""] += 1
+                    if error.sqlstate not in THROWN_OUT:
+                        raise
+                    # A driver that saw the socket fail still holds the connection for good.
+                    connection.close()
 
     def _one(self, connection: "psycopg.Connection[tuple[object, ...]]", number: int) -> None:
         key = self._number * STATEMENTS + number
