@@ -8,6 +8,8 @@ from typing import Final
 
 from coordinator.hidden_secrets import without_secrets
 from coordinator.pgcatalog.activity import ObservedCopy, ObservedSession
+from coordinator.pgwire.messages import Execute, Parse, Query
+from coordinator.session.portals import Portals
 from coordinator.session.requests import Identity
 from coordinator.transaction.statement_waits import WaitEvent
 from coordinator.transaction.transaction import SessionTransaction
@@ -52,6 +54,16 @@ class Activity:
         self._query_at = self._changed_at = self._clock.now()
         self._query = query[:QUERY_BYTES_MAX]
         self._runs = True
+
+    def begins(self, message: Query | Parse | Execute, portals: Portals) -> None:
+        """A message of a statement begins, perhaps one of its portal."""
+        match message:
+            case Query(text=text) | Parse(text=text):
+                self.running(text)
+            case Execute(portal=name):
+                portal = portals.cursor(name)
+                if portal is not None:
+                    self.running(portal.prepared.statement.text)
 
     def answered(self, query: str) -> None:
         """A statement came, and its answer goes."""

@@ -7,7 +7,8 @@ INVARIANTS
   S1  an error is answered once; after it everything up to Sync (or the string's end) is skipped.
   S2  an implicit transaction ends with its string or at Sync: commit, or rollback after an error.
   S3  interrupting a session never interrupts a commit (X4 of `transaction.py`), nor the answer to
-      what has committed; a late cancel hits no later statement.
+      what has committed; a late cancel hits no later statement. Who is ended meanwhile hears first
+      that it has committed, within LAST_ANSWER_S.
   S4  an unforeseen failure answers XX000 and ends this session only.
   S6  a commit that was begun as its bytes came is under way: nothing else of the session is done or
       said until its fate is known. Its task takes it over if anything wakes it meanwhile.
@@ -44,7 +45,6 @@ from coordinator.pgwire.messages import (
     FunctionCall,
     GssEncRequest,
     Malformed,
-    NotificationResponse,
     ParameterStatus,
     Parse,
     PasswordMessage,
@@ -64,6 +64,7 @@ from coordinator.session.commands import Commands
 from coordinator.session.notice_ranks import is_severe_enough
 from coordinator.session.progress_notices import ProgressNotices
 from coordinator.session.requests import Identity
+from coordinator.session.sent_notifications import send_notifications
 from coordinator.session.session_timers import SessionTimers
 from coordinator.session.short_answers import ShortAnswers
 from coordinator.session.short_commits import CommitFlight
@@ -136,20 +137,18 @@ class Session:
             self._log,
         )
         progress = ProgressNotices(variables, transaction, self._notice)
-        self._timers = SessionTimers(variables, transaction, progress, self.interrupt, self.end)
+        ways_out = (self.interrupt, self.end, self._stop)
+        self._timers = SessionTimers(variables, transaction, progress, *ways_out)
         self._skipping = False
         self._task: asyncio.Task[None] | None = None
-        self._interruptible = False
+        self._interruptible = self._is_answering = False
         self._ends = 0
         """How many transactions had ended when the statement that runs began."""
         self._interrupt: SqlError | None = None
         self._farewell: SqlError | None = None
-        self._is_cut_off = False
+        self._is_cut_off = self._waiting = self._notified = self._in_pipeline = False
         self._under_way: CommitFlight | None = None
         self._last_call: SqlError | None = None
-        self._waiting = False
-        self._notified = False
-        self._in_pipeline = False
 
     # --- from outside ---------------------------------------------------------------------------
 
@@ -160,10 +159,14 @@ class Session:
         if self._transaction.committing:
             self._transaction.interrupted = self._transaction.interrupted or error
             return
-        if self._has_committed and (error is not self._farewell or self.is_writing):
-            return  # S6: the task is awake, and says first what has become of it
-        assert self._task is not None, "S3: what is interruptible runs"
-        self._interrupt = error
+        if not self._has_committed:
+            self._interrupt = error
+            self._stop()
+        elif error is self._farewell:
+            self._timers.limit_last_answer()
+
+    def _stop(self) -> None:
+        assert self._task is not None, "who is ended runs"
         self._task.cancel()
 
     @property
@@ -189,6 +192,8 @@ class Session:
         self._farewell = error
         if self._interruptible:
             self.interrupt(error)
+        elif self._is_answering:
+            self._timers.limit_last_answer()
         elif self._task is not None and not self._transaction.committing:
             self._task.cancel()
 
@@ -249,8 +254,7 @@ class Session:
         try:
             await self._ready()
             await self._client.flush()
-            while self._farewell is None:
-                message = self._take() or await self._next()
+            while (message := await self._coming()) is not None:
                 if isinstance(message, Terminate):
                     return
                 await self._handle(message)
@@ -289,6 +293,17 @@ class Session:
         if self._skipping or self._in_pipeline:
             return self._client.take()
         return self._short.commits.next() or self._client.take()
+
+    async def _coming(self) -> FrontendMessage | CommitFlight | None:
+        """What comes next; None: the session was ended. Who has committed by an Execute is told so
+        by the answer to the Sync that has come with it (S3).
+        """
+        if self._farewell is None:
+            return self._take() or await self._next()
+        if self._is_cut_off or not self._has_committed:
+            return None
+        message = self._client.take() if isinstance(self._log.message, Execute) else None
+        return message if isinstance(message, Sync) else None
 
     async def _next(self) -> FrontendMessage | CommitFlight:
         self._waiting = True
@@ -333,28 +348,13 @@ class Session:
         while self._notified and not self._in_pipeline and not self._transaction.in_block:
             # Cleared before it asks: what comes meanwhile is not missed.
             self._notified = False
-            try:
-                taken = await self._coordination.take_notifications(self._owner)
-            except SqlError:
-                return  # the server ends, and says so to every session
-            for sent in taken.sent:
-                said = sent.notification
-                self._client.send(NotificationResponse(sent.sender, said.channel, said.payload))
-            self._notified |= taken.more
-            await self._client.relieve()
-
-    def _tell_activity(self, message: Query | Parse | Execute) -> None:
-        match message:
-            case Query(text=text) | Parse(text=text):
-                self.activity.running(text)
-            case Execute(portal=name):
-                portal = self._commands.portals.cursor(name)
-                if portal is not None:
-                    self.activity.running(portal.prepared.statement.text)
+            self._notified |= await send_notifications(
+                self._client, self._coordination, self._owner
+            )
 
     async def _handle(self, message: FrontendMessage | CommitFlight) -> None:
         if isinstance(message, Query | Parse | Execute) and not self._skipping:
-            self._tell_activity(message)
+            self.activity.begins(message, self._commands.portals)
         if isinstance(message, CommitFlight):
             await self._commit(message)
             return
@@ -415,7 +415,9 @@ class Session:
     async def _end_of_batch(self) -> None:
         """A simple query or a pipeline is over: say so."""
         self._skipping = self._in_pipeline = False
+        self._is_answering = True
         await self._ready()
+        self._is_answering = False
         if not self._is_cut_off:  # whoever was ended may read nothing any more
             await self._client.flush()
 

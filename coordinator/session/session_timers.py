@@ -1,4 +1,5 @@
-"""The clocks that run while a session does: for its statement, and for its transaction.
+"""The clocks that run while a session does: for its statement, for its transaction, and for its
+last answer.
 
 INVARIANTS
   C1  no timer runs, and none is made, as long as no limit is set.
@@ -6,6 +7,7 @@ INVARIANTS
 
 import asyncio
 from collections.abc import Callable
+from typing import Final
 
 from coordinator import session_errors as wrong
 from coordinator.session.progress_notices import ProgressNotices
@@ -13,9 +15,13 @@ from coordinator.transaction.transaction import SessionTransaction
 from coordinator.variables.variables import Variables
 from sql.errors import SqlError
 
+LAST_ANSWER_S: Final = 5.0
+"""How long a session that is ended goes on answering what has committed. Larger: a client that does
+not read keeps it longer. Smaller: a slow one does not hear that it has committed."""
+
 
 class SessionTimers:
-    """See the module. `interrupt`, `end`: of the session."""
+    """See the module. `interrupt`, `end`: of the session; `stop`: at once, whatever it does."""
 
     def __init__(
         self,
@@ -24,14 +30,17 @@ class SessionTimers:
         progress: ProgressNotices,
         interrupt: Callable[[SqlError], None],
         end: Callable[[SqlError], None],
+        stop: Callable[[], None],
     ) -> None:
         self._variables = variables
         self._transaction = transaction
         self._progress = progress
         self._interrupt = interrupt
         self._end = end
+        self._stop = stop
         self._of_statement: asyncio.TimerHandle | None = None
         self._of_transaction: asyncio.TimerHandle | None = None
+        self._of_last_answer: asyncio.TimerHandle | None = None
 
     @property
     def is_needed(self) -> bool:
@@ -76,7 +85,14 @@ class SessionTimers:
                 limit / 1000, self._end, wrong.transaction_too_long()
             )
 
+    def limit_last_answer(self) -> None:
+        """The session is ended, and answers what has committed."""
+        if self._of_last_answer is None:
+            loop = asyncio.get_running_loop()
+            self._of_last_answer = loop.call_later(LAST_ANSWER_S, self._stop)
+
     def close(self) -> None:
         """The session leaves."""
-        if self._of_transaction is not None:
-            self._of_transaction.cancel()
+        for timer in (self._of_transaction, self._of_last_answer):
+            if timer is not None:
+                timer.cancel()
