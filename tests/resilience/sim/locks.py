@@ -178,6 +178,8 @@ class SessionLocks:
     async def _answer(self, asked: Coroutine[Any, Any, LockAnswered]) -> LockAnswered:
         rng = self._world.random
         limit = None if self._patient or rng.random() >= IMPATIENT else rng.random() * 0.03
+        if not self._world.is_set_up:
+            limit = None  # a lock may wait for a word of the stash, also if nobody else wants it
         self._world.tally.locked += 1
         began = asyncio.get_running_loop().time()
         try:

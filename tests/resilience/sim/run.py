@@ -185,7 +185,7 @@ class _Run:
             await self._create_tables()
             for plan in self._workload.first():
                 await self._certainly(plan)
-            world.odds = world.stormy
+            world.odds, world.is_set_up = world.stormy, True
             nemesis = tasks.create_task(Nemesis(world, guards=self._workload.guards).run())
             clients, most = self._workload.crowd()
             work = [self._client().run(rng.randint(most // 2, most)) for _ in range(clients)]

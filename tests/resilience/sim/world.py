@@ -117,6 +117,8 @@ class World:
         """Whether all files are read again at the end, as by `meridian check`."""
         self.odds = CALM
         self.stormy = odds
+        self.is_set_up = False
+        """Whether what the workload begins with is there; nobody loses patience before."""
         self.stash = MemoryStash()
         self.store = MemoryObjectStore()
         self.reader = Reader()
