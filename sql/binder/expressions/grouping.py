@@ -3,10 +3,15 @@
 Expressions are bound over the columns below the grouping. Afterwards `Grouping.rewrite` replaces
 each expression that equals a key by the key's column, and refuses any other column of this level
 (42803).
+
+INVARIANTS
+  K1  of grouping sets, a constant is a key only where GROUP BY has found it: as a whole target, or
+      as a whole sort key of the query or of a window. A subquery that refers to no column of this
+      level is a constant here, as in PostgreSQL's planner, which knows its value before.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import NoReturn
 
 from sql.binder.expressions.grouping_sets import grouping_columns, matching_key
@@ -14,9 +19,32 @@ from sql.binder.resolve.collations import set_column_collation
 from sql.binder.state import Binding, Scope
 from sql.errors import grouping_error, not_supported
 from sql.functions.table import is_immutable
-from sql.plan.nodes import Call, ColumnId, ColumnRef, Expr, GroupBy, Plan, PlanColumn, Subquery
-from sql.plan.traverse import child_expressions, rewrite_children, rewrite_plan, rewrite_set_call
+from sql.plan.nodes import (
+    BoolOp,
+    Call,
+    ColumnId,
+    ColumnRef,
+    Expr,
+    GroupBy,
+    Logical,
+    Plan,
+    PlanColumn,
+    Subquery,
+    SubqueryKind,
+    WindowCall,
+)
+from sql.plan.traverse import (
+    child_expressions,
+    column_ids,
+    has_subquery,
+    is_volatile_expression,
+    rewrite_children,
+    rewrite_plan,
+    rewrite_set_call,
+    rewrite_window_call,
+)
 from sql.types.comparability import check_equality
+from sql.types.sql_type import BOOL
 
 
 @dataclass(slots=True)
@@ -50,13 +78,26 @@ class Grouping:
         return tuple([tuple([numbers[key] for key in one]) for one in self.sets])
 
     def target(self, expr: Expr, *, is_key: bool) -> Expr:
-        """A target or sort expression over keys and aggregates.
-
-        Only there a constant may match a key, where GROUP BY has found it.
-        """
-        if self.sets is None or not _is_constant(expr):
+        """A target or sort expression over keys and aggregates (K1)."""
+        if self.sets is None or not self._is_constant(expr):
             return self.rewrite(expr)
-        return ColumnRef(self.keys[expr].id, expr.type) if is_key else expr
+        key = matching_key(expr, self.keys) if is_key else None
+        return expr if key is None else ColumnRef(self.keys[key].id, expr.type)
+
+    def window(self, call: WindowCall, found: Callable[[Expr], bool | None]) -> WindowCall:
+        """A window over keys and aggregates. `found`: whether the target that an expression is,
+        if it is one, is a key (K1).
+        """
+
+        def whole(expr: Expr) -> Expr:
+            return self.target(expr, is_key=found(expr) is not False)
+
+        made = rewrite_window_call(call, self.rewrite)
+        order = [
+            replace(key, expr=whole(old.expr))
+            for key, old in zip(made.order, call.order, strict=True)
+        ]
+        return replace(made, partition=tuple(map(whole, call.partition)), order=tuple(order))
 
     def rewrite(self, expr: Expr) -> Expr:
         """An expression over keys and aggregates; 42803 for any other column of this level."""
@@ -76,6 +117,10 @@ class Grouping:
                 raise not_supported("a set that is grouped by, and returned as well")
             return expr
         if isinstance(expr, Subquery):
+            if outside and expr.kind is SubqueryKind.NOT_IN:
+                key = self._key(replace(expr, kind=SubqueryKind.IN))
+                if key is not None:
+                    return Logical(BoolOp.NOT, (ColumnRef(key.id, BOOL),), BOOL)
             args = tuple([self._rewrite(arg, inner=inner) for arg in expr.args])
             plan = rewrite_plan(expr.plan, lambda part: self._rewrite(part, inner=True))
             return Subquery(expr.kind, plan, args, expr.type)
@@ -83,9 +128,15 @@ class Grouping:
 
     def _key(self, expr: Expr) -> PlanColumn | None:
         key = matching_key(expr, self.keys)
-        if key is None or (self.sets is not None and _is_constant(key)):
+        if key is None or (self.sets is not None and self._is_constant(key)):
             return None
         return self.keys[key]
+
+    def _is_constant(self, expr: Expr) -> bool:
+        """Whether PostgreSQL knows the value before it looks for keys (K1)."""
+        if not has_subquery(expr):
+            return _is_constant(expr)
+        return self.scope.ids.isdisjoint(column_ids(expr)) and not is_volatile_expression(expr)
 
     def _dependent(self, expr: ColumnRef) -> Expr | None:
         """A column of a table whose primary key is among the keys: it becomes one more key
@@ -116,7 +167,7 @@ def _is_constant(expr: Expr) -> bool:
     """Whether PostgreSQL knows the value before it looks for keys (substitute_grouped_columns,
     eval_const_expressions).
     """
-    if isinstance(expr, ColumnRef | Subquery):
+    if isinstance(expr, ColumnRef):
         return False
     if isinstance(expr, Call) and not is_immutable(expr.function):
         return False

@@ -15,7 +15,17 @@ from sql.binder.state import Binding, Scope, SelectResult
 from sql.errors import SqlError, not_supported
 from sql.parser.syntax import Node, is_a, offset_to_position
 from sql.plan.bpchar_calls import trim_bpchar
-from sql.plan.nodes import Call, ColumnRef, Expr, Plan, Project, Subquery, SubqueryKind
+from sql.plan.nodes import (
+    BoolOp,
+    Call,
+    ColumnRef,
+    Expr,
+    Logical,
+    Plan,
+    Project,
+    Subquery,
+    SubqueryKind,
+)
 from sql.types.array_text import multidimensional_array
 from sql.types.sql_type import BOOL, array_of, is_type
 
@@ -38,22 +48,27 @@ def subquery(binding: Binding, scope: Scope, node: Node) -> Expr:
 
 
 def negated_subquery(binding: Binding, scope: Scope, node: Node) -> Expr | None:
-    """`NOT (x IN (SELECT ..))` as NOT IN; None if the node is something else."""
+    """`NOT (x IN (SELECT ..))` as NOT IN; None if the node is something else.
+
+    To `grouping.py` it is the negation of IN.
+    """
     if (
         is_a(node, ast.SubLink)
         and node.subLinkType == SubLinkType.ANY_SUBLINK
         and _operator(binding, node) == "="
     ):
-        return _membership(binding, scope, node, SubqueryKind.NOT_IN)
+        return _membership(binding, scope, node, SubqueryKind.NOT_IN, "<>")
     return None
 
 
 def _any_all(binding: Binding, scope: Scope, node: Node) -> Expr:
     name, some = _operator(binding, node), node.subLinkType == SubLinkType.ANY_SUBLINK
     if some and name == "=":
-        return _membership(binding, scope, node, SubqueryKind.IN)
+        return _membership(binding, scope, node, SubqueryKind.IN, "=")
     if not some and name == "<>":
-        return _membership(binding, scope, node, SubqueryKind.NOT_IN)
+        # The value of NOT IN, but another expression to GROUP BY, DISTINCT and ORDER BY.
+        found = _membership(binding, scope, node, SubqueryKind.IN, "<>")
+        return Logical(BoolOp.NOT, (found,), BOOL)
     return quantified_comparison(binding, scope, node, name, some=some)
 
 
@@ -85,7 +100,7 @@ def _array(binding: Binding, scope: Scope, node: Node) -> Expr:
     return Subquery(SubqueryKind.ARRAY, found.plan, (), array_of(found.type))
 
 
-def _membership(binding: Binding, scope: Scope, node: Node, kind: SubqueryKind) -> Expr:
+def _membership(binding: Binding, scope: Scope, node: Node, kind: SubqueryKind, name: str) -> Expr:
     test = node.testexpr
     nodes: Sequence[Node] = (
         expanded_row_fields(binding, scope, test) if is_a(test, ast.RowExpr) else (test,)
@@ -94,7 +109,6 @@ def _membership(binding: Binding, scope: Scope, node: Node, kind: SubqueryKind) 
     result = binding.bind_query(binding, node.subselect, scope)
     resolve_unknown_columns(binding, result)
     check_subquery_width(result, len(lefts), node.location)
-    name = "=" if kind is SubqueryKind.IN else "<>"
     args, plan = _matched(binding, lefts, nodes, result, name, node.location)
     return Subquery(kind, plan, args, BOOL)
 

@@ -9,6 +9,7 @@ the column of an INSERT, or `query_result.settle`, which makes them text.
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from pglast import ast
@@ -41,6 +42,7 @@ from sql.binder.queries.search_cycle import refuse_search_cycle, search_cycle, w
 from sql.binder.queries.target_list import (
     TargetEntry,
     bind_group_by,
+    found_as_key,
     settle_target,
     sort_target,
     target_list,
@@ -72,7 +74,7 @@ from sql.plan.nodes import (
     is_null,
 )
 from sql.plan.projections import ONE_ROW, column_reference
-from sql.plan.traverse import rewrite_set_call, rewrite_window_call
+from sql.plan.traverse import rewrite_set_call
 from sql.types import numeric
 from sql.types.bpchar import set_operation_type
 from sql.types.comparability import check_equality, check_ordering
@@ -311,14 +313,14 @@ def _grouped(
     grouping = Grouping(binding, scope, key_columns(binding, groups.keys), groups.sets)
     # GROUPING names what GROUP BY does, not what a primary key among that adds.
     check_grouping_arguments(scope, groups.keys, having=False)
+    is_key = partial(found_as_key, [replace(target) for target in targets])
     for target in targets:
         target.expr = grouping.target(target.expr, is_key=target.is_key)
     scope.set_calls = {
         rewrite_set_call(call, grouping.rewrite): column for call, column in scope.set_calls.items()
     }
     scope.windows = {
-        rewrite_window_call(call, grouping.rewrite): column
-        for call, column in scope.windows.items()
+        grouping.window(call, is_key): column for call, column in scope.windows.items()
     }
     check_grouping_arguments(scope, groups.keys, having=True)
     above = None if having is None else grouping.rewrite(having)

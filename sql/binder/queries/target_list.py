@@ -8,7 +8,12 @@ from dataclasses import dataclass
 
 from pglast import ast
 
-from sql.binder.expressions.grouping_sets import GroupClause, group_clause, is_grouping_set
+from sql.binder.expressions.grouping_sets import (
+    GroupClause,
+    group_clause,
+    is_grouping_set,
+    matching_key,
+)
 from sql.binder.expressions.json_rows import row_argument
 from sql.binder.expressions.row_fields import is_record, part_of_record
 from sql.binder.expressions.whole_rows import whole_row
@@ -19,7 +24,7 @@ from sql.errors import SqlError, grouping_error, not_supported
 from sql.parser.syntax import Node, column_name, is_a, node_position, offset_to_position
 from sql.plan.nodes import ColumnRef, Const, Expr, Param, Subquery
 from sql.plan.renumbering import column_refs, is_same_expression
-from sql.plan.traverse import child_expressions
+from sql.plan.traverse import child_expressions, has_subquery
 from sql.types.records import field_names
 from sql.types.sql_type import TEXT, format_type
 
@@ -141,9 +146,10 @@ def bind_group_by(
     """Bind GROUP BY."""
     entries: Sequence[Node] = select.groupClause or ()
     known = dict[Expr, TargetEntry]() if any(map(is_grouping_set, entries)) else None
+    junk: list[Expr] = []
     return group_clause(
         entries,
-        lambda node: _group_key(binding, scope, targets, node, known),
+        lambda node: _group_key(binding, scope, targets, node, known, junk),
         distinct=bool(select.groupDistinct),
     )
 
@@ -154,10 +160,12 @@ def _group_key(
     targets: list[TargetEntry],
     node: Node,
     known: dict[Expr, TargetEntry] | None,
+    junk: list[Expr],
 ) -> Expr:
     """What a GROUP BY entry groups by; a column of the input hides an alias of the same name.
 
     `known`: the columns that the entries of grouping sets name, each of which is NULL by itself.
+    `junk`: keys with subqueries that are no target.
     """
     hidden = False
     if is_a(node, ast.ColumnRef) and len(node.fields) == 1:
@@ -176,7 +184,21 @@ def _group_key(
     same = next((target for target in targets if is_same_expression(target.expr, expr)), None)
     if same is not None:
         same.is_key = True
-    return expr
+    if not has_subquery(expr):
+        return expr
+    # What is written twice is one key, although the columns of its subqueries are others.
+    if same is not None:
+        return same.expr
+    made = matching_key(expr, junk)
+    if made is None:
+        junk.append(expr)
+    return made or expr
+
+
+def found_as_key(targets: Sequence[TargetEntry], expr: Expr) -> bool | None:
+    """Whether the first target that an expression equals is a key; None: it equals none."""
+    found = (target.is_key for target in targets if is_same_expression(target.expr, expr))
+    return next(found, None)
 
 
 def _is_input_column(scope: Scope, node: Node) -> bool:
