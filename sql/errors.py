@@ -131,6 +131,11 @@ def duplicate_table(name: str) -> SqlError:
     return SqlError("42P07", f'relation "{name}" already exists')
 
 
+def duplicate_constraint(name: str, table: str) -> SqlError:
+    """42710."""
+    return SqlError("42710", f'constraint "{name}" for relation "{table}" already exists')
+
+
 def undefined_schema(name: str, position: int | None = None) -> SqlError:
     """3F000."""
     return SqlError("3F000", f'schema "{name}" does not exist', position)

@@ -4,11 +4,11 @@ The binder, the system catalogs and COMMENT use them. A NOT NULL constraint has 
 own: its name is generated from those of table and column, and stored once one of these changes.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Container, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from sql.catalog.catalog import Column, Table
+from sql.catalog.catalog import Catalog, Column, Table
 
 IDENTIFIER_BYTES_MAX: Final = 63
 """PostgreSQL's NAMEDATALEN, without the zero behind it."""
@@ -16,15 +16,89 @@ IDENTIFIER_BYTES_MAX: Final = 63
 
 def constraint_names(table: Table) -> Iterator[str]:
     """The names of a table's constraints."""
+    yield from _rule_names(table)
+    yield from (not_null_name(table, column) for column in table.columns if column.not_null)
+
+
+def _rule_names(table: Table) -> Iterator[str]:
     yield from (key.name for key in table.keys)
     yield from (check.name for check in table.checks)
     yield from (key.name for key in table.foreign_keys)
-    yield from (not_null_name(table, column) for column in table.columns if column.not_null)
 
 
 def not_null_name(table: Table, column: Column) -> str:
     """The name of a column's NOT NULL, which survives renaming of table or column."""
     return column.not_null_name or make_object_name(table.name, column.name, "not_null")
+
+
+class ConstraintsBeside:
+    """The names of constraints of the other tables in a table's schema, which no made-up name may
+    be, although one that is given may. They are looked for when the first name is.
+    """
+
+    def __init__(self, catalog: Catalog, table: Table) -> None:
+        self._catalog, self._table = catalog, table
+        self._stored: set[str] | None = None
+        self._alike: list[Table] = []
+
+    def __contains__(self, name: object) -> bool:
+        if self._stored is None:
+            self._stored = {*self._look()}
+        return name in self._stored or any(
+            name == not_null_name(other, column)
+            for other in self._alike
+            for column in other.columns
+            if column.not_null
+        )
+
+    def _look(self) -> Iterator[str]:
+        own = self._table
+        for other in self._catalog.tables.values():
+            if other.schema != own.schema or other.oid == own.oid:
+                continue
+            # Names that are not stored begin with the table's: of others they cannot be ours.
+            if other.name.startswith(own.name) or own.name.startswith(other.name):
+                self._alike.append(other)
+            yield from _rule_names(other)
+            yield from (column.not_null_name for column in other.columns if column.not_null_name)
+
+
+def settled_constraint_names(table: Table, named: Collection[str]) -> set[str]:
+    """The names of a table's constraints but of the NOT NULLs that have none yet: those of columns
+    that are not among `named`.
+    """
+    unnamed = {
+        not_null_name(table, column)
+        for column in table.columns
+        if column.not_null and not column.not_null_name and column.name not in named
+    }
+    given = {column.not_null_name for column in table.columns if column.not_null} - {""}
+    return ({*constraint_names(table)} - unnamed) | {*_rule_names(table)} | given
+
+
+def with_free_not_null_names(table: Table, named: Collection[str], beside: Container[str]) -> Table:
+    """The table; a NOT NULL has a stored name where the one that PostgreSQL would make up first is
+    taken. `named`: the columns whose NOT NULL has its name already.
+    """
+    taken = settled_constraint_names(table, named)
+    columns: list[Column] = []
+    for column in table.columns:
+        if column.not_null and not column.not_null_name and column.name not in named:
+            number, first = 0, not_null_name(table, column)
+            name = first
+            while name in taken or name in beside:
+                number += 1
+                name = make_object_name(table.name, column.name, f"not_null{number}")
+            taken.add(name)
+            columns.append(replace(column, not_null_name="" if name == first else name))
+        else:
+            columns.append(column)
+    return replace(table, columns=tuple(columns))
+
+
+def not_null_columns(table: Table) -> frozenset[str]:
+    """The columns that are NOT NULL."""
+    return frozenset(column.name for column in table.columns if column.not_null)
 
 
 def with_stored_not_null_names(table: Table) -> Table:

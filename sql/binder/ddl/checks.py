@@ -4,7 +4,7 @@ INVARIANTS
   E1  the name of a constraint is unique in its table.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Container, Sequence
 from functools import partial
 
 from sql.binder.state import Binding
@@ -16,40 +16,49 @@ from sql.binder.stored.column_expressions import (
     without_position,
 )
 from sql.binder.stored.table_changes import without_qualifiers
-from sql.catalog.catalog import Catalog, CheckConstraint, Table
-from sql.catalog.constraint_names import constraint_names, make_object_name
-from sql.errors import SqlError, not_supported
+from sql.catalog.catalog import CheckConstraint, Table
+from sql.catalog.constraint_names import (
+    ConstraintsBeside,
+    make_object_name,
+    settled_constraint_names,
+)
+from sql.errors import SqlError, duplicate_constraint, not_supported
 from sql.parser.syntax import Node, offset_to_position
 
 
 def bind_checks(
-    binding: Binding, table: Table, nodes: Sequence[Node], *, altered: bool = False
+    binding: Binding,
+    table: Table,
+    nodes: Sequence[Node],
+    *,
+    named: Collection[str] = (),
+    altered: bool = False,
 ) -> tuple[CheckConstraint, ...]:
-    """Additional checks of a table that has its columns, keys and older checks.
+    """Additional checks of a table that has its columns and older checks.
 
-    `altered`: by ALTER TABLE, for which PostgreSQL reports no position in a condition.
+    `named`: the columns whose NOT NULL has its name already. `altered`: by ALTER TABLE, for which
+    PostgreSQL reports no position in a condition.
     """
     if not nodes:
         return ()
-    elsewhere = {*_constraints(binding.context.catalog, table)}
-    own = {*constraint_names(table)}
+    beside = ConstraintsBeside(binding.context.catalog, table)
+    own = settled_constraint_names(table, named)
     new: set[str] = set()
     checks: list[CheckConstraint] = []
     for node in nodes:
         name = node.conname
-        if name in new:
+        if name in new and not altered:
             raise SqlError("42710", f'check constraint "{name}" already exists')
-        if name in own:
-            message = f'constraint "{name}" for relation "{table.name}" already exists'
-            raise SqlError("42710", message)
-        check = _check(binding, table, node, elsewhere | own | new, altered=altered)
+        if name in own or name in new:
+            raise duplicate_constraint(name, table.name)
+        check = _check(binding, table, node, (own | new, beside), altered=altered)
         new.add(check.name)
         checks.append(check)
     return tuple(checks)
 
 
 def _check(
-    binding: Binding, table: Table, node: Node, taken: Collection[str], *, altered: bool
+    binding: Binding, table: Table, node: Node, taken: Sequence[Container[str]], *, altered: bool
 ) -> CheckConstraint:
     if node.is_enforced is False:
         raise not_supported("NOT ENFORCED", offset_to_position(node.location))
@@ -65,14 +74,10 @@ def _check(
     return CheckConstraint(name, text, no_inherit=bool(node.is_no_inherit))
 
 
-def _free_name(table: str, column: str, taken: Collection[str]) -> str:
+def _free_name(table: str, column: str, taken: Sequence[Container[str]]) -> str:
     number = 0
-    while (name := make_object_name(table, column, f"check{number or ''}")) in taken:
+    while True:
+        name = make_object_name(table, column, f"check{number or ''}")
+        if all(name not in names for names in taken):
+            return name
         number += 1
-    return name
-
-
-def _constraints(catalog: Catalog, table: Table) -> Iterator[str]:
-    for other in catalog.tables.values():
-        if other.schema == table.schema and other.oid != table.oid:
-            yield from constraint_names(other)

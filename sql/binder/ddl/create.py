@@ -30,8 +30,9 @@ from sql.binder.resolve.role_names import resolve_role, role_spec_name, roles_of
 from sql.binder.resolve.system_columns import SYSTEM_COLUMNS
 from sql.binder.state import Binding
 from sql.catalog.catalog import SYSTEM_TIMELINE, Column, Table
+from sql.catalog.constraint_names import with_free_not_null_names
 from sql.catalog.system_catalogs import SYSTEM_SCHEMAS
-from sql.errors import SqlError, duplicate_table, not_supported
+from sql.errors import SqlError, duplicate_constraint, duplicate_table, not_supported
 from sql.parser.syntax import Node, is_a, offset_to_position, string_values
 from sql.statements.bound import CreateSchema, CreateTable
 from sql.types.limits import check_column_count
@@ -75,18 +76,15 @@ def create_table(
     _check_names(columns)
     columns = _with_not_nulls(relation.relname, columns, parts.not_nulls)
     _check_not_null_names(relation.relname, columns)
-    taken = TakenNames(binding.context.catalog, schema)
-    bound, found = bind_keys(taken, relation.relname, columns, parts.keys)
-    bare = Table(0, schema, relation.relname, "", bound, keys=found)
-    bare = replace(bare, columns=with_generated(binding, bare, parts.generated))
-    checked = replace(bare, checks=bind_checks(binding, bare, parts.checks))
+    bare = Table(0, schema, relation.relname, "", tuple(columns))
+    checked = _with_keys_and_checks(binding, bare, parts)
     checked = replace(checked, timeline=timeline, on_commit=on_commit)
     checked = with_storage_options(checked, options)
     unlogged = node.relation.relpersistence == "u"
     whole, indexes, comments = with_copied_parts(binding, checked, copied)
     whole = with_delta_invariants(binding, whole)
     foreign, parents = bind_foreign_keys(binding, whole, parts.foreign)
-    places = {column.name: place for place, column in enumerate(bare.columns)}
+    places = {column.name: place for place, column in enumerate(columns)}
     return CreateTable(
         schema,
         relation.relname,
@@ -108,6 +106,16 @@ def create_table(
         (*((UNLOGGED_NOTICE,) if unlogged else ()), *options.notices),
         change_feed=checked.change_feed,
     )
+
+
+def _with_keys_and_checks(binding: Binding, bare: Table, parts: TableParts) -> Table:
+    """In PostgreSQL's order, in which their names are chosen: CHECK, NOT NULL, keys."""
+    taken = TakenNames(binding.context.catalog, bare.schema)
+    whole = replace(bare, columns=with_generated(binding, bare, parts.generated))
+    whole = replace(whole, checks=bind_checks(binding, whole, parts.checks))
+    whole = with_free_not_null_names(whole, (), taken.constraints_beside(bare))
+    columns, keys = bind_keys(taken, whole, parts.keys)
+    return replace(whole, columns=columns, keys=keys)
 
 
 def _storage_options(node: Node) -> StorageOptions:
@@ -196,8 +204,7 @@ def _check_not_null_names(table: str, columns: Sequence[Column]) -> None:
     given = [column.not_null_name for column in columns if column.not_null_name]
     for place, name in enumerate(given):
         if name in given[:place]:
-            message = f'constraint "{name}" for relation "{table}" already exists'
-            raise SqlError("42710", message)
+            raise duplicate_constraint(name, table)
 
 
 def create_schema(binding: Binding, node: Node) -> CreateSchema:

@@ -7,7 +7,7 @@ INVARIANTS
       without the foreign key then fail to commit.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -22,10 +22,10 @@ from sql.binder.resolve.catalog_lookup import (
 from sql.binder.resolve.relations import table_scan
 from sql.binder.state import Binding
 from sql.catalog.catalog import Catalog, ForeignKey, Table
-from sql.catalog.constraint_names import constraint_names, make_object_name
+from sql.catalog.constraint_names import ConstraintsBeside, constraint_names, make_object_name
 from sql.catalog.foreign_keys import is_reference_to_key, referencing_keys
 from sql.catalog.temporary import is_temporary_schema
-from sql.errors import SqlError, not_supported
+from sql.errors import SqlError, duplicate_constraint, not_supported
 from sql.parser.syntax import Node, offset_to_position, string_values
 from sql.plan.conditions import conjunction
 from sql.plan.nodes import (
@@ -78,9 +78,10 @@ def bind_foreign_keys(
     made: list[ForeignKey] = []
     parents: dict[int, Table] = {}
     taken = {*constraint_names(table)}
+    beside = ConstraintsBeside(binding.context.catalog, table)
     for foreign in nodes:
         parent = _parent(binding, table, foreign.node)
-        key = _foreign_key(table, parent, foreign, taken)
+        key = _foreign_key(table, parent, foreign, taken, beside)
         taken.add(key.name)
         made.append(key)
         if parent.oid != table.oid:
@@ -120,7 +121,11 @@ def _parent(binding: Binding, table: Table, node: Node) -> Table:
 
 
 def _foreign_key(
-    table: Table, parent: Table, foreign: ForeignKeyNode, taken: Collection[str]
+    table: Table,
+    parent: Table,
+    foreign: ForeignKeyNode,
+    taken: Collection[str],
+    beside: Container[str],
 ) -> ForeignKey:
     node = foreign.node
     place = offset_to_position(node.location)
@@ -140,10 +145,9 @@ def _foreign_key(
     if len(columns) != len(references):
         message = "number of referencing and referenced columns for foreign key disagree"
         raise SqlError("42830", message)
-    name = node.conname or _made_name(table.name, "_".join(names), taken)
+    name = node.conname or _made_name(table.name, "_".join(names), (taken, beside))
     if node.conname in taken:
-        message = f'constraint "{name}" for relation "{table.name}" already exists'
-        raise SqlError("42710", message)
+        raise duplicate_constraint(name, table.name)
     numbers = tuple(parent.number_of(at_) for at_ in references)
     check_foreign_key_types(table, parent, name, columns, numbers)
     when = foreign.when or Deferrability(bool(node.deferrable), bool(node.initdeferred))
@@ -190,11 +194,13 @@ def _set_columns(table: Table, columns: Sequence[int], node: Node) -> tuple[int,
     return tuple(dict.fromkeys(places))
 
 
-def _made_name(table: str, columns: str, taken: Collection[str]) -> str:
+def _made_name(table: str, columns: str, taken: Sequence[Container[str]]) -> str:
     number = 0
-    while (name := make_object_name(table, columns, f"fkey{number or ''}")) in taken:
+    while True:
+        name = make_object_name(table, columns, f"fkey{number or ''}")
+        if all(name not in names for names in taken):
+            return name
         number += 1
-    return name
 
 
 def _ordinals(table: Table, names: Sequence[str]) -> tuple[int, ...]:

@@ -284,7 +284,7 @@ def _unique(
         options=node.options,
     )
     taken = TakenNames(binding.context.catalog, table.schema)
-    columns, (key,) = bind_keys(taken, table.name, table.columns, [KeyNode(constraint)])
+    columns, (key,) = bind_keys(taken, table, [KeyNode(constraint)], is_index=True)
     key = replace(key, index=True, orders=orders)
     after = replace(table, columns=columns, keys=(*table.keys, key), version=table.version + 1)
     checked = row_validations(binding, after, (), (), (key,))

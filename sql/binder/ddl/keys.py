@@ -5,7 +5,7 @@ INVARIANTS
   E2  the name of a key is unique among the relations and keys of its schema.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -14,15 +14,19 @@ from pglast.enums import ConstrType
 from sql.binder.ddl.deferral import Deferrability
 from sql.binder.ddl.storage_parameters import index_parameters, refuse_other_tablespace
 from sql.binder.resolve.operator_classes import check_key_type
-from sql.catalog.catalog import Catalog, Column, Key
+from sql.catalog.catalog import Catalog, Column, Key, Table
 from sql.catalog.constraint_names import (
     IDENTIFIER_BYTES_MAX,
+    ConstraintsBeside,
+    constraint_names,
     index_column_names,
     make_object_name,
+    not_null_columns,
     truncate_identifier,
+    with_free_not_null_names,
 )
 from sql.catalog.objects import NAME_SPACES
-from sql.errors import SqlError, not_supported
+from sql.errors import SqlError, duplicate_constraint, not_supported
 from sql.parser.syntax import Node, offset_to_position, string_values
 from sql.types.limits import check_key_column_count
 
@@ -68,31 +72,30 @@ class TakenNames:
             or any((space, *named) in self._catalog.objects for space in NAME_SPACES)
         )
 
+    def constraints_beside(self, table: Table) -> ConstraintsBeside:
+        """The names of constraints of other tables in the table's schema."""
+        return ConstraintsBeside(self._catalog, table)
+
     def add(self, *names: str) -> None:
         """The statement takes these."""
         self._taken.update(names)
 
 
 def bind_keys(
-    taken: TakenNames, table: str, columns: Sequence[Column], nodes: Sequence[KeyNode]
+    taken: TakenNames, table: Table, nodes: Sequence[KeyNode], *, is_index: bool = False
 ) -> tuple[tuple[Column, ...], tuple[Key, ...]]:
-    """The columns, NOT NULL in a primary key, and the keys (E1).
+    """The columns, NOT NULL in a primary key, and new keys of a table that has its checks (E1).
 
-    `taken`: in the table's schema; those of the keys are added.
+    `taken`: in the table's schema; those of the keys are added. `is_index`: CREATE INDEX, whose
+    name may be that of a constraint.
     """
+    columns = table.columns
     ordered = sorted(nodes, key=lambda node: not node.primary)
     if sum(node.primary for node in nodes) > 1:
         place = offset_to_position([node for node in nodes if node.primary][1].node.location)
-        message = f'multiple primary keys for table "{table}" are not allowed'
+        message = f'multiple primary keys for table "{table.name}" are not allowed'
         raise SqlError("42P16", message, place)
-    taken.add(table)
-    # Names that were given are taken before any is made up.
-    for node in ordered:
-        given = node.node.conname
-        if given is not None:
-            if given in taken:
-                raise SqlError("42P07", f'relation "{given}" already exists')
-            taken.add(given)
+    taken.add(table.name)
     keys: list[Key] = []
     for node in ordered:
         key = _key(columns, node)
@@ -102,16 +105,26 @@ def bind_keys(
             keys.append(key)
         elif not keys[same[0]].name:
             keys[same[0]] = replace(keys[same[0]], name=key.name)
-    for place, key in enumerate(keys):
-        if not key.name:
-            keys[place] = replace(key, name=made_key_name(table, columns, key, taken))
-            taken.add(keys[place].name)
     required = {ordinal for key in keys if key.primary for ordinal in key.columns}
     bound = [
         replace(column, not_null=True) if ordinal in required else column
         for ordinal, column in enumerate(columns)
     ]
-    return tuple(bound), tuple(keys)
+    beside = taken.constraints_beside(table)
+    whole = replace(table, columns=tuple(bound))
+    whole = with_free_not_null_names(whole, not_null_columns(table), beside)
+    own = set[str]() if is_index else {*constraint_names(whole)}
+    # One after the other, as PostgreSQL makes the indexes: a made-up name is none given before.
+    for place, key in enumerate(keys):
+        if key.name in taken:
+            raise SqlError("42P07", f'relation "{key.name}" already exists')
+        if key.name in own:
+            raise duplicate_constraint(key.name, table.name)
+        if not key.name:
+            made = made_key_name(table.name, columns, key, taken, (own, beside))
+            keys[place] = replace(key, name=made)
+        taken.add(keys[place].name)
+    return whole.columns, tuple(keys)
 
 
 def _key(columns: Sequence[Column], key: KeyNode) -> Key:
@@ -161,8 +174,17 @@ def _says_the_same(first: Key, second: Key) -> bool:
     return replace(first, name="", primary=False) == replace(second, name="", primary=False)
 
 
-def made_key_name(table: str, columns: Sequence[Column], key: Key, taken: TakenNames) -> str:
-    """How a key without a name is called: as PostgreSQL's ChooseIndexName (E2)."""
+def made_key_name(
+    table: str,
+    columns: Sequence[Column],
+    key: Key,
+    taken: TakenNames,
+    constraints: Sequence[Container[str]] = (),
+) -> str:
+    """How a key without a name is called: as PostgreSQL's ChooseIndexName (E2).
+
+    `constraints`: of the schema's tables.
+    """
     if key.primary:
         middle, label = "", "pkey"
     else:
@@ -172,6 +194,6 @@ def made_key_name(table: str, columns: Sequence[Column], key: Key, taken: TakenN
     number = 0
     while True:
         name = make_object_name(table, middle, f"{label}{number or ''}")
-        if name not in taken:
+        if name not in taken and all(name not in names for names in constraints):
             return name
         number += 1

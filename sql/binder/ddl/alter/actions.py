@@ -32,7 +32,7 @@ from sql.binder.ddl.alter.identity import (
     set_expression,
     set_identity,
 )
-from sql.binder.ddl.alter.keys import add_keys, unique_indexes_left, use_index
+from sql.binder.ddl.alter.keys import add_keys, name_new_not_nulls, unique_indexes_left, use_index
 from sql.binder.ddl.alter.owned_sequences import (
     added_column_parts,
     drop_owned_sequences,
@@ -67,8 +67,8 @@ from sql.binder.stored.table_changes import (
     without_column,
 )
 from sql.catalog.catalog import ForeignKey, Key, Table
-from sql.catalog.constraint_names import constraint_names, not_null_name
-from sql.errors import SqlError, not_supported
+from sql.catalog.constraint_names import constraint_names, not_null_columns, not_null_name
+from sql.errors import SqlError, duplicate_constraint, not_supported
 from sql.parser.statement_names import alter_action_name
 from sql.parser.syntax import Node, offset_to_position
 from sql.plan.nodes import ColumnRef, Const, Expr, Plan, PlanColumn, Project
@@ -202,6 +202,8 @@ def _add_column(work: AlterTableState, command: Node) -> None:
     check_column_count((work.table.numbers or len(work.table.columns)) + 1)
     parts = added_column_parts(work)
     column = bind_column(work.binding, node, parts)
+    if column.not_null_name in constraint_names(work.table):
+        raise duplicate_constraint(column.not_null_name, work.table.name)
     work.table = with_added_column(work.table, column)
     work.sequences |= parts.sequences
     if column.name in parts.generated:
@@ -339,8 +341,7 @@ def _name_not_null(work: AlterTableState, name: str, given: str | None) -> None:
         detail = f'A not-null constraint named "{known}" already exists for this column.'
         raise SqlError("55000", message, detail=detail)
     if given in constraint_names(table):
-        message = f'constraint "{given}" for relation "{table.name}" already exists'
-        raise SqlError("42710", message)
+        raise duplicate_constraint(given, table.name)
     work.define(name, lambda c: replace(c, not_null_name=given))
 
 
@@ -387,9 +388,11 @@ def with_column_name(command: Node, name: str) -> Node:
 
 def _add_constraints(work: AlterTableState) -> None:
     """The constraints of all actions together, as CREATE TABLE has them."""
+    name_new_not_nulls(work)
     for keys in work.keys:
         add_keys(work, keys)
-    bound = bind_checks(work.binding, work.table, work.new_checks, altered=True)
+    named = not_null_columns(work.table)
+    bound = bind_checks(work.binding, work.table, work.new_checks, named=named, altered=True)
     checks = [
         replace(check, validated=not node.skip_validation)
         for check, node in zip(bound, work.new_checks, strict=True)

@@ -12,11 +12,22 @@ from sql.binder.ddl.keys import KeyNode, TakenNames, bind_keys
 from sql.binder.resolve.catalog_lookup import refuse_taken_name
 from sql.binder.stored.unique_indexes import unique_indexes_of
 from sql.catalog.catalog import Key, Table
-from sql.catalog.constraint_names import constraint_names
+from sql.catalog.constraint_names import (
+    ConstraintsBeside,
+    constraint_names,
+    not_null_columns,
+    with_free_not_null_names,
+)
 from sql.catalog.objects import IndexDefinition
-from sql.errors import SqlError, not_supported
+from sql.errors import SqlError, duplicate_constraint, not_supported
 from sql.parser.syntax import Node, offset_to_position
 from sql.types.sql_type import quoted_name
+
+
+def name_new_not_nulls(work: AlterTableState) -> None:
+    """Names of the NOT NULLs that the statement has added so far."""
+    beside = ConstraintsBeside(work.binding.context.catalog, work.table)
+    work.table = with_free_not_null_names(work.table, not_null_columns(work.before), beside)
 
 
 def add_keys(work: AlterTableState, nodes: Sequence[KeyNode]) -> None:
@@ -28,7 +39,7 @@ def add_keys(work: AlterTableState, nodes: Sequence[KeyNode]) -> None:
     if any(node.primary for node in nodes):
         _refuse_second(work)
     try:
-        columns, keys = bind_keys(_taken_names(work), table.name, table.columns, nodes)
+        columns, keys = bind_keys(_taken_names(work), table, nodes)
     except SqlError as error:
         if error.sqlstate == "42703":
             # PostgreSQL looks for the columns when it makes the index.
@@ -92,8 +103,7 @@ def use_index(work: AlterTableState, node: Node) -> None:
         work.notices.append(("00000", f'{words} "{found.name}" to "{name}"', None))
         refuse_taken_name(work.binding, table.schema, name)
         if name in constraint_names(table):
-            message = f'constraint "{name}" for relation "{table.name}" already exists'
-            raise SqlError("42710", message)
+            raise duplicate_constraint(name, table.name)
         said = comments_of_renamed_constraint(work.binding.context.catalog, table, found.name, name)
         work.comments += said
     made = replace(found, name=name, index=False, primary=primary, orders=())

@@ -36,7 +36,7 @@ from sql.catalog.objects import (
     SequenceDefinition,
     ViewDefinition,
 )
-from sql.errors import SqlError, not_supported
+from sql.errors import SqlError, duplicate_constraint, not_supported
 from sql.parser.statement_names import object_type_name
 from sql.parser.syntax import Node
 from sql.statements.bound import AlterTable
@@ -145,8 +145,7 @@ def rename_table_constraint(binding: Binding, node: Node) -> AlterTable:
     if any(key.name == old for key in table.keys):
         refuse_taken_name(binding, table.schema, new)
     elif new in names:
-        message = f'constraint "{new}" for relation "{table.name}" already exists'
-        raise SqlError("42710", message)
+        raise duplicate_constraint(new, table.name)
     return _constraint_renamed(binding, table, old, new)
 
 
