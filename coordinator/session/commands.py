@@ -53,6 +53,7 @@ from coordinator.session.client import Client
 from coordinator.session.cursor_commands import CursorCommands
 from coordinator.session.discards import discard
 from coordinator.session.named_objects import PreparedStatements, named_columns, named_rows
+from coordinator.session.own_statements import own_template, places_in_string
 from coordinator.session.portal import Portal, PreparedStatement, command_tag
 from coordinator.session.portals import Portals
 from coordinator.session.prepared_statements import (
@@ -169,9 +170,16 @@ class Commands:
         for number, statement in enumerate(statements):
             if number:
                 await self.turns.give_way()
-            prepared = PreparedStatement(statement, (), (), None)
             count = len(statements)
-            await self._simple(prepared, (), alone=count == 1, last=number + 1 == count)
+            filled = await own_template(self.templates, statement) if count > 1 else None
+            if filled is None:
+                prepared = PreparedStatement(statement, (), (), None)
+                await self._simple(prepared, (), alone=count == 1, last=number + 1 == count)
+            else:
+                prepared = filled.prepared(statement.own_text)
+                with places_in_string(statement):
+                    last = number + 1 == count
+                    await self._simple(prepared, filled.values, alone=False, last=last)
             self._restart_clock()
 
     async def _parsed(self, text: str) -> Sequence[Statement]:

@@ -23,7 +23,7 @@ from tests.support.servers import meridian, postgres
 AREAS = areas()
 BINARY_EVERY = 5
 """Of the queries with an order, this many stand for one that is also asked in binary."""
-STATEFUL = ("sequences_in_queries", "settings", "transactions")
+STATEFUL = ("sequences_in_queries", "settings", "strings", "transactions")
 """Files whose statements stand neither repetition nor gaps."""
 NOT_THINNED = (*STATEFUL, "display_text", "session_functions", "styles")
 """Also queries change settings here: one that is left out makes others wrong."""

@@ -1,7 +1,7 @@
 """Random scripts, with short reads and templates and without: every byte of the answers is equal.
 
 Texts differ in literals, so that templates are made and used; statements are prepared, and sent as
-drivers send them; definitions and settings change in between.
+drivers send them, or many in one string; definitions and settings change in between.
 """
 
 import asyncio
@@ -189,12 +189,23 @@ class Script:
             self._add(Query("set engine = auto"), Query(self._random.choice(OTHERS)))
         elif chance < 0.5:
             self._add(Query(self._filled(self._random.choice(texts))))
-        elif chance < 0.6:
+        elif chance < 0.55:
             self._add(*[Query(self._filled(self._random.choice(texts))) for _ in range(4)])
+        elif chance < 0.62:
+            self._add(Query(self._string(texts)))
         elif chance < 0.9:
             self._add(*self._flight())
         else:
             self._add(*self._flight()[:-1], *self._flight())
+
+    def _string(self, texts: Sequence[str]) -> str:
+        """Many statements, sometimes with the parts of a block among them."""
+        some = self._random.sample(texts, 3)
+        chosen = [self._random.choice(some) for _ in range(self._random.randrange(2, 7))]
+        if self._random.random() < 0.3:
+            place = self._random.randrange(len(chosen))
+            chosen.insert(place, self._random.choice(("begin", "commit", "rollback", *OTHERS)))
+        return "\n; ".join(map(self._filled, chosen))
 
     def _flight(self) -> Sequence[FrontendMessage]:
         number = self._random.randrange(len(PREPARED))
