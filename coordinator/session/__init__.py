@@ -8,7 +8,7 @@
   `requests`.
 - Names of a session: `prepared_statements`, `portal`, `portals`, `cursors`.
 - Running: `statement_runner`, `statement_binder`, `bind_parameters`, `as_of`.
-- Short ways: `short_answers`, `short_blocks`, `short_commits`.
+- Short ways: `short_answers`, `short_blocks`, `short_commits`; of strings: `own_statements`.
 - Results: `result_columns`, `result_encoder`.
 - `temporary_tables` drops a session's temporary relations; `activity` says what it runs.
 
