@@ -13,6 +13,7 @@ Modules, from the bottom layer up:
   `executor`, `arrow`                            the contract of an engine, and its Arrow types
   `needed_columns`, `simple_plans`               facts about plans
   `row_images`, `row_versions`                   rows compared to the bit; their ctid and xmin
+  `computed_values`, `plan_cost`                 what functions may be given on the event loop
   `scan`, `read_size`                            a table view as files and rows for an engine; sizes
   `reference`                                    the evaluator that all layers above build on
   `compared_rows`                                how many rows a plan compares

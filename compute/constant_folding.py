@@ -26,11 +26,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final, TypeAlias
 
+from compute.computed_values import COMPUTED_BYTES_MAX, grows
 from compute.needed_columns import needed_columns
 from compute.reference.executor import evaluate
 from compute.reference.function_table import implementations
 from sql.errors import OutOfEngineRange, SqlError
-from sql.functions.table import Function, FunctionKind, is_immutable
+from sql.functions.table import Function, is_immutable
 from sql.plan.constant_items import packed_items, packed_rows
 from sql.plan.constant_rows import ConstantWhens, rows_as_conditions
 from sql.plan.nodes import (
@@ -85,15 +86,10 @@ _OUTER: Final = (JoinKind.LEFT, JoinKind.RIGHT, JoinKind.FULL)
 _VALUES_MAX: Final = 64
 """Rows of VALUES that are folded. Longer ones are data, which the engine computes when it runs."""
 
-_LENGTH_MAX: Final = 10_000
-"""Characters or bytes of a constant. Larger: longer stalls of the loop."""
-
 _WRITTEN: Final = frozenset(
     {"bool", "int2", "int4", "int8", "float8", "numeric", "date", "timestamp", "interval", "text"}
 )
 """Types whose values can be written exactly as literals of an engine."""
-_LARGE: Final = frozenset({"repeat", "lpad", "rpad", "array_fill", "gamma", "lgamma", "factorial"})
-"""Functions that may take long or give much: they are computed at run time."""
 _OURS: Final = frozenset({"0A000", "54001", "53200"})
 
 
@@ -274,13 +270,14 @@ def _computed(expr: Expr, known: _Constants) -> tuple[Expr, _Known]:
 
 def _is_large(value: Value) -> bool:
     """Whether computing with the value may take long, which would stall the event loop."""
-    return isinstance(value, str | bytes | tuple) and len(value) > _LENGTH_MAX
+    return isinstance(value, str | bytes | tuple) and len(value) > COMPUTED_BYTES_MAX
 
 
 def _is_immutable(expr: Expr) -> bool:
     match expr:
         case Call() | AnyAll():
-            return _is_folded(expr.function)
+            # What may take long, or give much, is computed at run time.
+            return _is_folded(expr.function) and not grows(expr)
         case Logical() | IsTest() | Distinct() | Extreme() | InList():
             return True
         case _:
@@ -289,8 +286,7 @@ def _is_immutable(expr: Expr) -> bool:
 
 def _is_folded(function: Function) -> bool:
     """K1."""
-    is_large = function.kind is not FunctionKind.CAST and function.name in _LARGE
-    return is_immutable(function) and not is_large and function.id in implementations()
+    return is_immutable(function) and function.id in implementations()
 
 
 def _value(expr: Expr) -> _Known:

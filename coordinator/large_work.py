@@ -183,3 +183,10 @@ class Turns:
         if loop.time() - self._began > TURN_SECONDS:
             await asyncio.sleep(0)
             self._began = loop.time()
+
+
+def begun_turns() -> Turns:
+    """Of work whose first turn begins now."""
+    turns = Turns()
+    turns.begin()
+    return turns

@@ -12,7 +12,8 @@ INVARIANTS
   W2  the rows are those of the plan over all rows of its inputs (W1 of
       `sql/incremental/narrowed_scans.py`).
   W3  on the event loop no file is read, and the work is bounded: each plan that is run touches
-      LOOP_WORK_MAX rows at most, and a scan is looked up by LOOP_ROWS_MAX keys at most.
+      LOOP_WORK_MAX rows at most, and a scan is looked up by LOOP_ROWS_MAX keys at most. Its
+      functions read few bytes (`compute/computed_values.py`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,6 +29,7 @@ from compute.access.key_predicates import NoSuchKeyError, SingleKey
 from compute.access.scanned_rows import scanned_rows
 from compute.access.sorted_keys import TooManyRows
 from compute.arrow import batch_schema
+from compute.computed_values import ComputedValues, computed_values
 from compute.identity_cache import IdentityCache
 from compute.reference.arrow import BatchMaker
 from compute.reference.cost import row_work_bound
@@ -127,6 +129,8 @@ class _Known:
 
     plan: Plan
     missing: str | None
+    values: ComputedValues | None
+    """What its functions read."""
     is_reusable: bool
     prepared: dict[frozenset[RelationId], _Prepared | None] = field(
         default_factory=dict[frozenset[RelationId], "_Prepared | None"]
@@ -174,7 +178,9 @@ class NarrowedPlans:
 def _known(plan: Plan) -> _Known:
     lateral = any(isinstance(node, Join) and node.lateral for node in plan_nodes(plan))
     reusable = not lateral and not plan_has_subquery(plan)
-    return _Known(equalities_at_joins(plan), refusal_of_functions(plan), reusable)
+    missing = refusal_of_functions(plan)
+    values = None if missing is not None else computed_values(plan)
+    return _Known(equalities_at_joins(plan), missing, values, reusable)
 
 
 def _prepared(plan: Plan, large: frozenset[RelationId]) -> _Prepared | None:
@@ -232,6 +238,8 @@ class _Run:
             sizes[relation] = sizes.get(relation, 0) + len(located)
         if row_work_bound(prepared.plan, sizes) > work:
             return self._too_much_work()
+        if self.decoded is not None and _is_long(known.values, prepared):
+            return NotNarrowed.COLD
         return [*prepared.run()]
 
     def _too_much_work(self) -> NotNarrowed:
@@ -390,6 +398,14 @@ class _Run:
         # A column that is newer than the part is NULL there.
         column: Any = read.column(0) if read.num_columns else pa.nulls(1)
         return int(pc.count_distinct(column).as_py())
+
+
+def _is_long(values: ComputedValues | None, prepared: _Prepared) -> bool:
+    """Whether the functions of a plan may take long over its rows (W3)."""
+    if values is None:
+        return False
+    scans = [*prepared.whole, *[narrowed.scan for narrowed in prepared.narrowed]]
+    return not values.are_few_in_scans([(scan, prepared.rows[id(scan)]) for scan in scans])
 
 
 def _largest(view: ShardView) -> FileSlice | InlineSlice:

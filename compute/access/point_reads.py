@@ -26,9 +26,10 @@ from compute.access.row_predicates import column_equality
 from compute.access.scanned_rows import scanned_rows
 from compute.access.sorted_keys import TooManyRows
 from compute.arrow import batch_schema
+from compute.computed_values import computed_values
 from compute.identity_cache import IdentityCache
 from compute.reference.arrow import BatchMaker
-from compute.reference.executor import PreparedPlan
+from compute.reference.executor import PreparedPlan, run_over_rows
 from compute.reference.expressions import Row
 from compute.scan import row_count_bound
 from compute.simple_plans import is_row_by_row, is_trivial_plan
@@ -74,6 +75,7 @@ class PointRead:
         columns = output_columns(plan)
         self._maker = BatchMaker([column.type for column in columns], batch_schema(columns))
         self._prepared = PreparedPlan(plan)
+        self._values = computed_values(plan)
 
     @property
     def is_unique(self) -> bool:
@@ -115,17 +117,27 @@ class PointRead:
         found = scanned_rows(index, view, self._scan, places, may_read=may_read)
         return NotAnsweredReason.FILES if found is None else found
 
-    def answer(self, rows: list[Row], parameters: Sequence[Value]) -> pa.RecordBatch:
-        """Run the plan over these rows."""
-        return self.batch(self.rows_of_plan(rows, parameters))
+    @property
+    def has_functions(self) -> bool:
+        """Whether the plan computes anything that may take long."""
+        return self._values is not None
+
+    def may_take_long(self, rows: Sequence[Row], parameters: Sequence[Value]) -> bool:
+        """Whether running the plan over these rows is for a thread: `rows_of_plan_apart`."""
+        values = self._values
+        return values is not None and not values.are_few_in_rows(parameters, rows)
 
     def batch(self, rows: Sequence[Row]) -> pa.RecordBatch:
         """Rows of the plan as a batch."""
         return self._maker.batch(rows)
 
     def rows_of_plan(self, rows: list[Row], parameters: Sequence[Value]) -> list[Row]:
-        """The same, as values."""
+        """Run the plan over these rows."""
         return self._prepared.rows(parameters, rows)
+
+    def rows_of_plan_apart(self, rows: list[Row], parameters: Sequence[Value]) -> list[Row]:
+        """The same. Thread-safe."""
+        return run_over_rows(self._plan, rows, parameters)
 
 
 def point_value(expr: Const | Param, parameters: Sequence[Value]) -> Value:

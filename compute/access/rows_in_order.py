@@ -24,6 +24,7 @@ import pyarrow as pa
 
 from compute.access.bounded_plans import is_bounded
 from compute.access.rows_in_memory import NotInMemoryError
+from compute.computed_values import LINEAR_BYTES_MAX, computed_values
 from compute.reference.decoded_rows import decode_slices
 from compute.reference.executor import PreparedPlan
 from compute.reference.expressions import Row
@@ -86,6 +87,7 @@ class RowsInOrder:
     ) -> None:
         self._scan = scan
         self._prepared = PreparedPlan(selected)
+        self._values = computed_values(selected, LINEAR_BYTES_MAX)
         self._order = order
         self._place = place
         self._kept: dict[tuple[Value, ...], _Kept] = {}
@@ -166,6 +168,9 @@ class RowsInOrder:
         if sum(part.num_rows for part in parts) > COMING_MAX:
             raise NotInMemoryError
         rows = decode_slices(self._scan, parts, deleted_too=not view.is_whole)
+        computed = self._values
+        if computed is not None and not computed.are_few_in_rows(parameters, rows):
+            raise NotInMemoryError
         try:
             return self._prepared.rows(parameters, rows)
         except (SqlError, ArithmeticError, ValueError) as error:

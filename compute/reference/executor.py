@@ -119,6 +119,12 @@ class PreparedPlan:
         return list(self._run())
 
 
+def run_over_rows(plan: Plan, rows: Sequence[Row], parameters: Sequence[Value]) -> list[Row]:
+    """The answer of a plan over one scan that has these rows; nothing is shared with other runs."""
+    check_depth(plan)
+    return list(PlanCompiler(lambda _scan: rows, parameters).compile(plan)())
+
+
 def evaluate(expr: Expr, parameters: Sequence[Value] = ()) -> Value:
     """The value of an expression without columns."""
 

@@ -5,7 +5,7 @@
 
 - Shared by all: `context` (services, inputs, outcomes), `read_predicates`.
 - Queries: `query`, `keyed_query`, `keyed_access`, `engine_choice`, `run_plan`, `in_process`,
-  `plan_cost`, `reg_names`.
+  `reg_names`.
 - Writes: `modify`, `blind_insert`, `copy`, `create_table_as`, `truncate`, `spill`,
   `parquet_spooler`, `row_text`, and the package `dml`.
 - Definitions: `ddl`, `alter_table`, `grant`.

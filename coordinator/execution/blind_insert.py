@@ -18,6 +18,7 @@ from typing import Final, cast
 
 import pyarrow as pa
 
+from compute.computed_values import ComputedValues, computed_values
 from compute.identity_cache import IdentityCache
 from compute.reference.arrow import BatchMaker
 from compute.reference.executor import PreparedPlan
@@ -86,6 +87,8 @@ class BlindInsert:
 
     table: Table
     source: PreparedPlan
+    values: ComputedValues | None
+    """What its functions read."""
     not_null: tuple[int, ...]
     last_year: LastYear
     encoder: TableRows
@@ -96,6 +99,8 @@ class BlindInsert:
         """The rows with these parameters, and about their bytes; None if the general way must say
         what is wrong, or they are too large (I1).
         """
+        if self.values is not None and not self.values.are_few(parameters):
+            return None
         try:
             rows = self.source.rows(parameters)
         except SqlError:
@@ -131,13 +136,13 @@ def _compiled(prepared: ParameterizedStatement, in_process: InProcess) -> BlindI
         return None
     if plan_has_subquery(source) or in_process.refusal(source) is not None:
         return None
-    runtime = compile_runtime_values(prepared.supplied)
-    if runtime is None:
+    runtime, values = compile_runtime_values(prepared.supplied), computed_values(source)
+    if runtime is None or (values is not None and values.may_grow):
         return None
     not_null = tuple(at for at, column in enumerate(table.columns) if column.not_null)
     tag = f"{prepared.tag} {len(source.rows)}"
     plan, encoder = PreparedPlan(source), TableRows(table)
-    return BlindInsert(table, plan, not_null, LastYear(table), encoder, tag, runtime)
+    return BlindInsert(table, plan, values, not_null, LastYear(table), encoder, tag, runtime)
 
 
 def known_blind_insert(

@@ -21,7 +21,7 @@ from collections.abc import (
 )
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, TypeVar
 
 import pyarrow as pa
 
@@ -77,6 +77,8 @@ from storage.fast_dataclass import fast_dataclass
 from storage.known_rows import Points
 from storage.types import ShardId, Timestamp
 
+R = TypeVar("R")
+
 Inputs: TypeAlias = Mapping[RelationId, ShardView]
 """What the relations of a plan are read from."""
 
@@ -110,24 +112,27 @@ class InProcess(Protocol):
         """Raise 0A000 for `what` if it does not run a plan that only it could run."""
         ...
 
-    def evaluate(self, run: Run, schema: pa.Schema | None = None) -> pa.Table:
-        """The whole answer. Raises SqlError for what the data did.
+    async def answer(self, run: Run, schema: pa.Schema | None = None) -> pa.Table:
+        """The whole answer as a table, in a thread if it may take long. Raises SqlError for what
+        the data did.
 
         `schema`: to be used in place of the plan's; its types are the plan's, NOT NULL is not
         checked.
         """
         ...
 
-    def rows(self, run: Run) -> Sequence[Row]:
+    async def rows(self, run: Run) -> Sequence[Row]:
         """The same, as values."""
         ...
 
-    async def answer(self, run: Run, schema: pa.Schema | None = None) -> pa.Table:
-        """The whole answer as a table, in a thread if it may take long."""
+    async def value(self, plan: Plan) -> Value:
+        """The answer of a plan of one value, without inputs."""
         ...
 
-    def value(self, plan: Plan) -> Value:
-        """The answer of a plan of one value, without inputs."""
+    async def apart(self, work: Callable[[], R]) -> R:
+        """The result of work that may take long, done in a thread. It is stopped if nobody awaits
+        it, so it is the evaluator's alone.
+        """
         ...
 
 

@@ -270,7 +270,7 @@ class _Defaults:
         in_process = self._execution.services.in_process
         in_process.require(self._row, "COPY with this default")
         run = self._execution.run(plan, await self._execution.with_catalog(plan, {}))
-        (found,) = in_process.evaluate(run).combine_chunks().to_batches()
+        (found,) = (await in_process.answer(run)).combine_chunks().to_batches()
         if self._volatile:
             return found.columns
         return [column.take(np.zeros(rows, dtype=np.int64)) for column in found.columns]

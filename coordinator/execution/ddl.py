@@ -144,10 +144,10 @@ def redefine_table(execution: Execution, after: Table) -> None:
     _buffer(execution, [PutTable(after)])
 
 
-def execute_advance(execution: Execution, statement: AdvanceTimeline, tag: str) -> Done:
+async def execute_advance(execution: Execution, statement: AdvanceTimeline, tag: str) -> Done:
     """ADVANCE TIMELINE: the commit brings it there, with what the transaction writes to it."""
     execution.transaction.check_writable(tag)
-    ts = time_value(execution, statement.to, "TO")
+    ts = await time_value(execution, statement.to, "TO")
     execution.transaction.wrote = True
     execution.services.coordination.advance(execution.transaction.id, statement.name, ts)
     return Done(tag)
@@ -448,12 +448,12 @@ async def _read_holds(
 ) -> list[CatalogChange]:
     match statement:
         case CreateReadHold(name=name, timeline=timeline, at=at):
-            ts = None if at is None else time_value(execution, at, "AT")
+            ts = None if at is None else await time_value(execution, at, "AT")
             txn = execution.transaction.id
             ts = await execution.services.coordination.hold(txn, timeline, ts)
             return [PutReadHold(ReadHold(name, timeline, ts))]
         case AdvanceReadHold(name=name, to=to):
-            ts = time_value(execution, to, "TO")
+            ts = await time_value(execution, to, "TO")
             hold = (await execution.transaction.snapshot()).catalog.read_holds[name]
             if ts < hold.ts:
                 message = f'read hold "{name}" is at {hold.ts}, which is later'

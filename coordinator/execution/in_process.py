@@ -1,20 +1,24 @@
 """Evaluate small plans in process with the reference engine, whole results at once.
 
 INVARIANTS
-  J1  work that may take long runs in a thread, and shares nothing with work on the event loop.
+  J1  work that may take long runs in a thread, and shares nothing with work on the event loop: by
+      its plan and its parameters (`compute/plan_cost.py`), or by the values that functions read
+      (`compute/computed_values.py`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Final, TypeVar
 
 import pyarrow as pa
 
 from compute.arrow import batch_schema
+from compute.computed_values import ComputedValues, computed_values
 from compute.executor import Run
 from compute.identity_cache import REMEMBERED_NODES_MAX, IdentityCache
 from compute.interruption import stoppable
+from compute.plan_cost import has_large_parameters, is_large, may_run_long
 from compute.reference.arrow import BatchMaker
 from compute.reference.decoded_rows import DecodedRows
 from compute.reference.executor import PreparedPlan, execute_plan
@@ -30,13 +34,14 @@ from compute.reference.support import (
 )
 from compute.simple_plans import only_scan
 from coordinator.execution.context import Inputs
-from coordinator.execution.plan_cost import has_large_parameters, is_large, may_run_long
 from sql.errors import not_supported
 from sql.plan.constant_items import ConstantRows
 from sql.plan.nodes import Const, Plan, PlanColumn, Scan, Values, output_columns
 from sql.plan.traverse import has_more_nodes, plan_has_subquery
 from sql.types.sql_type import SqlType, Value
 from storage.threads import Threads
+
+R = TypeVar("R")
 
 _THREADS: Final = 2
 """For plans that may take long. More: they take more from everybody else. Fewer: they wait more."""
@@ -61,9 +66,18 @@ class _Known:
     """See InProcess."""
     long: bool
     """Whether it may take long (J1)."""
+    values: ComputedValues | None
+    """What its functions read, if that may take long."""
     linear: bool
     scan: Scan | None
     prepared: PreparedPlan | None = None
+
+    def may_take_long(self, run: Run) -> bool:
+        """Whether a run of the plan is for a thread (J1)."""
+        if self.long or has_large_parameters(run.parameters):
+            return True
+        values = self.values
+        return values is not None and not values.are_few_in(run.parameters, run.inputs)
 
     def maker_for(self, schema: pa.Schema | None) -> BatchMaker:
         """What makes batches of its rows; None: its own schema. Remembered for the next run."""
@@ -130,49 +144,46 @@ class ReferenceInProcess:
         if (rows := _constant_rows(plan)) is not None:
             # There may be many of them, and each look costs as much as they are.
             long = any(is_large(value) for row in rows for value in row)
-            known = _Known(plan, None, None, columns, schema, maker, 0, long, True, None)
+            known = _Known(plan, None, None, columns, schema, maker, 0, long, None, True, None)
             return self._remembered(known)
         refused = refusal(plan)
         long = refused is None and may_run_long(plan)
         missing = None if refused is None else refusal_of_functions(plan)
         work = 0 if refused is not None else work_beyond_text(plan)
         linear, scan = is_linear(plan), only_scan(plan)
-        known = _Known(plan, refused, missing, columns, schema, maker, work, long, linear, scan)
-        return self._remembered(known)
+        values = None if missing is not None or long else computed_values(plan)
+        return self._remembered(
+            _Known(plan, refused, missing, columns, schema, maker, work, long, values, linear, scan)
+        )
 
     def _remembered(self, known: _Known) -> _Known:
         if not has_more_nodes(known.plan, REMEMBERED_NODES_MAX):
             self._known.put(known.plan, known)
         return known
 
-    def value(self, plan: Plan) -> Value:
+    async def value(self, plan: Plan) -> Value:
         """See InProcess."""
-        (row,) = execute_plan(plan, {}, ())
+        (row,) = await self.rows(Run(plan, {}))
         return row[0]
 
-    def evaluate(self, run: Run, schema: pa.Schema | None = None) -> pa.Table:
+    async def rows(self, run: Run) -> Sequence[Row]:
         """See InProcess."""
-        known = self._known.get(run.plan)
-        if known is None:
-            return _apart(run, schema)
-        rows = known.rows(run, self._decoded)
-        maker = known.maker_for(schema)
-        return _table(maker, rows)
-
-    def rows(self, run: Run) -> Sequence[Row]:
-        """See InProcess."""
-        known = self._known.get(run.plan)
-        if known is None:
-            return list(execute_plan(run.plan, run.inputs, run.parameters, decoded=self._decoded))
+        known = self._known.get(run.plan) or self._knowledge(run.plan)
+        if known.may_take_long(run):
+            return await self.apart(partial(_rows_apart, run))
         return known.rows(run, self._decoded)
 
     async def answer(self, run: Run, schema: pa.Schema | None = None) -> pa.Table:
         """See InProcess."""
         # Nothing is remembered of large plans.
         known = self._known.get(run.plan)
-        if known is not None and not known.long and not has_large_parameters(run):
-            return self.evaluate(run, schema)
-        return await stoppable(self._threads, partial(_apart, run, schema))
+        if known is not None and not known.may_take_long(run):
+            return _table(known.maker_for(schema), known.rows(run, self._decoded))
+        return await self.apart(partial(_apart, run, schema))
+
+    async def apart(self, work: Callable[[], R]) -> R:
+        """See InProcess."""
+        return await stoppable(self._threads, work)
 
 
 def _constant_rows(plan: Plan) -> Sequence[Row] | None:
@@ -190,10 +201,13 @@ def _constant_rows(plan: Plan) -> Sequence[Row] | None:
     return rows
 
 
-def _apart(run: Run, schema: pa.Schema | None) -> pa.Table:
+def _rows_apart(run: Run) -> Sequence[Row]:
     rows = _constant_rows(run.plan)
-    if rows is None:
-        rows = list(execute_plan(run.plan, run.inputs, run.parameters))
+    return list(execute_plan(run.plan, run.inputs, run.parameters)) if rows is None else rows
+
+
+def _apart(run: Run, schema: pa.Schema | None) -> pa.Table:
+    rows = _rows_apart(run)
     columns = output_columns(run.plan)
     return _table(BatchMaker(_types(columns), schema or batch_schema(columns)), rows)
 

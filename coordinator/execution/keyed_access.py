@@ -9,6 +9,7 @@ A row for which no condition of its scans is true changes nothing of a plan's re
 INVARIANTS
   A1  the path is taken only if the plan selects from every table by a whole key, or the table has
       few rows in memory. The reference engine must have all of the plan's functions.
+  A2  functions of long values are computed in a thread (`compute/computed_values.py`).
 """
 
 import asyncio
@@ -28,6 +29,8 @@ from compute.access.located_rows import (
     run_plan_over_rows,
 )
 from compute.access.point_reads import PointRead, plan_point_change
+from compute.computed_values import ComputedValues, computed_values
+from compute.identity_cache import IdentityCache
 from compute.reference.arrow import to_array, to_batch
 from compute.reference.expressions import Row
 from coordinator.driver.damage_check import may_be_file_damage
@@ -69,13 +72,13 @@ class KeyedRows:
         self, execution: Execution, _inputs: Mapping[RelationId, ShardView]
     ) -> pa.RecordBatch:
         """The rows of the plan."""
-        return self.reading.answer(self.rows, execution.parameters)
+        return self.reading.batch(await self.rows_of_plan(execution, _inputs))
 
     async def rows_of_plan(
         self, execution: Execution, _inputs: Mapping[RelationId, ShardView]
     ) -> Sequence[Row]:
         """The same, as values."""
-        return self.reading.rows_of_plan(self.rows, execution.parameters)
+        return await run_point_plan(execution, self.reading, self.rows, execution.parameters)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +124,33 @@ class KeyedAccess:
             located[RelationId(table.shard)] = fetch_located_rows(
                 view, _all_places(view), index.read_rows
             )
-        return run_plan_over_rows(self.plan, located, execution.parameters)
+        run = partial(run_plan_over_rows, self.plan, located, execution.parameters)
+        if _is_short(self.plan, located, execution.parameters):
+            return run()
+        return await execution.services.in_process.apart(run)
+
+
+_values: IdentityCache[Plan, ComputedValues | None] = IdentityCache()
+
+
+def _is_short(
+    plan: Plan, located: Mapping[RelationId, LocatedRows], parameters: Sequence[Value]
+) -> bool:
+    values = _values.found(plan, partial(computed_values, plan))
+    if values is None:
+        return True
+    tables = {relation: rows.rows for relation, rows in located.items()}
+    return values.are_few_in_tables(parameters, tables)
+
+
+async def run_point_plan(
+    execution: Execution, reading: PointRead, rows: list[Row], parameters: Sequence[Value]
+) -> list[Row]:
+    """The plan over rows that were found by key, in a thread if its functions may take long."""
+    if not reading.may_take_long(rows, parameters):
+        return reading.rows_of_plan(rows, parameters)
+    apart = partial(reading.rows_of_plan_apart, rows, parameters)
+    return await execution.services.in_process.apart(apart)
 
 
 async def plan_keyed_access(

@@ -88,7 +88,7 @@ async def _dated_rows(
     execution: Execution, part: LockingQuery, time: Expr, made: Inputs
 ) -> Sequence[Row]:
     """The rows of a part that reads the past, at a timestamp with a hold of its own (R3)."""
-    ts = time_value(execution, time, "AS OF")
+    ts = await time_value(execution, time, "AS OF")
     tables = [table for table in part.tables if not is_server_state(table)]
     lines = {table.timeline for table in tables}
     if len(lines) > 1:
@@ -195,7 +195,7 @@ async def _rows_of_inputs(
 ) -> Sequence[Row]:
     in_process = execution.services.in_process
     if in_process.refusal(part.plan, inputs, TRANSIENT_ROWS) is None:
-        rows = in_process.rows(execution.run(part.plan, inputs))
+        rows = await in_process.rows(execution.run(part.plan, inputs))
         _check_size(execution, part, sum([_bytes_of(value) for row in rows for value in row]))
         return rows
     return await _rows_of_engine(execution, part, inputs)

@@ -75,6 +75,6 @@ async def run_query(
         (view,) = inputs.values()
         rows = await read_rows_by_key(execution, reading, view)
         if rows is not None:
-            batch = reading.answer(rows, execution.parameters)
+            batch = reading.batch(reading.rows_of_plan(rows, execution.parameters))
             return stream_table(pa.Table.from_batches([batch]))
     return run_plan(execution, query.plan, inputs)

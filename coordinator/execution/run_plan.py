@@ -116,7 +116,7 @@ async def _in_process(
 ) -> Batches:
     run, in_process = execution.run(plan, inputs), execution.services.in_process
     began = perf_counter()
-    table = await in_process.answer(run) if execution.is_large else in_process.evaluate(run)
+    table = await in_process.answer(run)
     execution.services.counters.engines["in_process"].add(perf_counter() - began)
     for batch in table.to_batches():
         yield batch

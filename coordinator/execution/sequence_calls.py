@@ -86,13 +86,13 @@ async def _value(caller: "_Caller", supplied: RuntimeParameter, *, writes: bool)
     if supplied.kind in ACTING_FUNCTIONS:
         args = ()
         if supplied.args:
-            args = evaluate_arguments(caller.execution, supplied.args, supplied.kind)
+            args = await evaluate_arguments(caller.execution, supplied.args, supplied.kind)
         return await _act(caller.execution, supplied.kind, args)
     if supplied.kind not in SEQUENCE_FUNCTIONS:
         return await call_session_function(caller.execution, supplied)
     args = (None,)
     if supplied.args and (supplied.sequence is None or len(supplied.args) > 1):
-        args = evaluate_arguments(caller.execution, supplied.args, supplied.kind)
+        args = await evaluate_arguments(caller.execution, supplied.args, supplied.kind)
     return await caller.answer(supplied.kind, supplied.sequence, args)
 
 
@@ -255,16 +255,16 @@ class _Rows:
         return [to_array(found, call.column.type) for call, found in pairs]
 
     async def _call(self, call: RowCall, row: Mapping[ColumnId, Value]) -> Value:
-        if call.guard is not None and self._value(call.guard, row) is not True:
+        if call.guard is not None and await self._value(call.guard, row) is not True:
             return None
-        args = [self._value(arg, row) for arg in call.args]
+        args = [await self._value(arg, row) for arg in call.args]
         if call.name in ACTING_FUNCTIONS:
             return await _act(self._caller.execution, call.name, args)
         if call.name in SIDE_EFFECT_FUNCTIONS:
             return await session_function_for_row(self._caller.execution, call.name, args)
         return await self._caller.answer(call.name, call.sequence, args)
 
-    def _value(self, expr: Expr, row: Mapping[ColumnId, Value]) -> Value:
+    async def _value(self, expr: Expr, row: Mapping[ColumnId, Value]) -> Value:
         match expr:
             case Const():
                 return expr.value
@@ -274,7 +274,7 @@ class _Rows:
                 return row[expr.id]
             case _:
                 known = {id_: Const(row[id_], self._types[id_]) for id_ in column_ids(expr)}
-                (value,) = evaluate_arguments(
+                (value,) = await evaluate_arguments(
                     self._caller.execution, [substitute_columns(expr, known)], "this"
                 )
                 return value

@@ -75,7 +75,7 @@ def notify(execution: Execution, channel: Value, payload: Value) -> str:
 
 async def call_session_function(execution: Execution, call: RuntimeParameter) -> Value:
     """Make the call; its result."""
-    values = evaluate_arguments(execution, call.args, call.kind)
+    values = await evaluate_arguments(execution, call.args, call.kind)
     return await session_function(execution, call.kind, values)
 
 
@@ -131,13 +131,15 @@ async def session_function(execution: Execution, name: str, values: Sequence[Val
             raise AssertionError(f"{name} has no such arguments")
 
 
-def evaluate_arguments(execution: Execution, args: Sequence[Expr], name: str) -> Sequence[Value]:
+async def evaluate_arguments(
+    execution: Execution, args: Sequence[Expr], name: str
+) -> Sequence[Value]:
     """The values of arguments that consist of constants and parameters."""
     columns = tuple(PlanColumn(ColumnId(n), f"a{n}", arg.type) for n, arg in enumerate(args))
     plan = Values(columns, (tuple(args),))
     in_process = execution.services.in_process
     in_process.require(plan, f"{name}() of a computed argument")
-    (row,) = in_process.evaluate(execution.run(plan, {})).to_batches()
+    (row,) = (await in_process.answer(execution.run(plan, {}))).to_batches()
     return [to_values(row.column(n), arg.type)[0] for n, arg in enumerate(args)]
 
 

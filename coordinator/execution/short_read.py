@@ -24,11 +24,12 @@ import pyarrow as pa
 
 from compute.access.point_reads import PointRead, plan_point_query
 from compute.arrow import batch_schema
+from compute.computed_values import computed_values
+from compute.plan_cost import is_large, may_run_long
 from compute.reference.executor import PreparedPlan
 from compute.reference.expressions import Row
 from coordinator.core.messages.identities import TransactionId
 from coordinator.execution.context import Services
-from coordinator.execution.plan_cost import is_large, may_run_long
 from coordinator.execution.read_predicates import read_predicates
 from sql.catalog.catalog import SYSTEM_TIMELINE, NameDependency
 from sql.catalog.meridian_schema import is_server_state
@@ -64,6 +65,7 @@ class ShortRead:
         self._table = query.tables[0] if query.tables else None
         self._reading = reading
         self._constant = PreparedPlan(query.plan) if reading is None else None
+        self._values = computed_values(query.plan) if reading is None else None
 
     def may_run_on(self, engine: str) -> bool:
         """Whether the variable `engine` lets a query like this be answered in process."""
@@ -71,7 +73,7 @@ class ShortRead:
 
     def rows(self, parameters: Sequence[Value]) -> Sequence[Row] | None:
         """The answer; None: see U1. Raises SqlError and others for what the data did."""
-        if any(map(is_large, parameters)):
+        if self._is_for_a_thread(parameters):
             return None
         if self._constant is not None:
             return self._constant.rows(parameters)
@@ -81,7 +83,7 @@ class ShortRead:
         self, txn: TransactionId, parameters: Sequence[Value], names: Collection[NameDependency]
     ) -> Sequence[Row] | None:
         """The answer in an open transaction, which is told what was read; None: see U1."""
-        if any(map(is_large, parameters)):
+        if self._is_for_a_thread(parameters):
             return None
         if self._constant is not None:
             return None if names else self._constant.rows(parameters)
@@ -94,6 +96,12 @@ class ShortRead:
             return None
         found = reading.rows(self._services.key_index, view, parameters, may_read=False)
         return reading.rows_of_plan(found, parameters) if isinstance(found, list) else None
+
+    def _is_for_a_thread(self, parameters: Sequence[Value]) -> bool:
+        values = self._values
+        if values is not None and not values.are_few(parameters):
+            return True
+        return any(map(is_large, parameters))
 
     @cached_property
     def no_rows(self) -> pa.Table:

@@ -10,13 +10,13 @@ from storage.types import Timestamp
 _COLUMN = ColumnId(1)
 
 
-def time_value(execution: Execution, expr: Expr, clause: str) -> Timestamp:
+async def time_value(execution: Execution, expr: Expr, clause: str) -> Timestamp:
     """A timestamp of int8 or timestamptz. Raises 22023 for NULL and for what is before 1970."""
     column = PlanColumn(_COLUMN, "time", expr.type)
     plan = Project(Values((), ((),)), (column,), (expr,))
     in_process = execution.services.in_process
     in_process.require(plan, f"this expression in {clause}")
-    table = in_process.evaluate(execution.run(plan, {}))
+    table = await in_process.answer(execution.run(plan, {}))
     value = timestamp_of_table(table)
     if value is None:
         raise SqlError("22023", f"{clause} timestamp must not be null")

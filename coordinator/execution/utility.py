@@ -93,7 +93,7 @@ async def execute_utility(
         ) as definition:  # fmt: skip
             return await execute_definition(execution, definition, tag)
         case AdvanceTimeline() as advance:
-            return execute_advance(execution, advance, tag)
+            return await execute_advance(execution, advance, tag)
         case MaintenanceStatement() as maintenance:
             return await execute_maintenance(execution, maintenance, alone=alone)
         case ExplainTimestamp():

@@ -24,6 +24,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Final, TypeAlias
 
+from compute.computed_values import computes_much
 from compute.reference.executor import PreparedPlan, evaluate
 from compute.simple_plans import is_row_by_row
 from coordinator.pgwire.values import decode_value
@@ -296,7 +297,8 @@ def may_have_template(prepared: ParameterizedStatement) -> bool:
         return False
     if prepared.filled or prepared.tells_timestamp or not all(map(_is_of_text, prepared.supplied)):
         return False
-    return _is_simple(prepared.bound)
+    # What computes much is led into a thread by its own text.
+    return _is_simple(prepared.bound) and not _computes_much(prepared.bound)
 
 
 def _is_of_text(call: RuntimeParameter) -> bool:
@@ -318,6 +320,18 @@ def means_the_same(
         return _computed(plan_prepared(filled)) == _computed(literal)
     except SqlError:
         return False  # its values fail when it runs
+
+
+def _computes_much(bound: BoundStatement) -> bool:
+    """Whether it calls what gives much, or takes long, for short literals."""
+    found: list[bool] = []
+
+    def look(expr: Expr) -> Expr:
+        found.append(computes_much(expr))
+        return expr
+
+    _rewritten(bound, look)
+    return any(found)
 
 
 def _computed(prepared: ParameterizedStatement) -> ParameterizedStatement:

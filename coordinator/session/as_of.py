@@ -31,7 +31,7 @@ from sql.statements.bound import (
 from storage.types import Timestamp
 
 
-def as_of_timestamp(
+async def as_of_timestamp(
     statement: Statement, execution: Execution, bind: Callable[[Statement], ParameterizedStatement]
 ) -> Timestamp:
     """Microseconds. Raises 22023 for NULL and for types that are no timestamp."""
@@ -49,7 +49,7 @@ def as_of_timestamp(
         raise not_supported("reading tables in AS OF")
     in_process = execution.services.in_process
     in_process.require(bound.plan, "this expression in AS OF")
-    table = in_process.evaluate(execution.run(bound.plan, {}))
+    table = await in_process.answer(execution.run(bound.plan, {}))
     value = timestamp_of_table(table)
     if value is None:
         raise SqlError("22023", "AS OF timestamp must not be null")

@@ -208,8 +208,5 @@ class StatementBinder:
             raise not_supported(_ARGUMENT)
         plan, type_, in_process = bound.plan, bound.columns[0].type, self._services.in_process
 
-        def work() -> Value:
-            in_process.require(plan, _ARGUMENT)
-            return with_padding(in_process.value(plan), type_)
-
-        return await aside_if(is_large_statement(query), work)
+        await aside_if(is_large_statement(query), partial(in_process.require, plan, _ARGUMENT))
+        return with_padding(await in_process.value(plan), type_)

@@ -45,7 +45,7 @@ class StatementPast:
         timeline = self._timeline_of(statement, declared, present)
         if as_of_has_parameters(statement) or timeline not in (None, SYSTEM_TIMELINE.name):
             return present
-        ts = self.timestamp(Request(statement, declared), execution, present)
+        ts = await self.timestamp(Request(statement, declared), execution, present)
         return await self._transaction.glance(ts, at_least=statement.as_of_at_least)
 
     async def explain(
@@ -58,7 +58,7 @@ class StatementPast:
         present = await self._transaction.present()
         as_of: Timestamp | None = None
         if request.statement.as_of is not None:
-            as_of = self.timestamp(request, execution, present)
+            as_of = await self.timestamp(request, execution, present)
         prepared = await self._binder.bound(request.statement, present.catalog, request.declared)
         assert isinstance(prepared.bound, ExplainTimestamp), "the grammar tells it apart"
         rows = execute_explain_timestamp(execution, prepared.bound, as_of=as_of)
@@ -67,7 +67,7 @@ class StatementPast:
 
     async def snapshot(self, request: Request, execution: Execution, present: Snapshot) -> Snapshot:
         """The snapshot that the statement's AS OF asks for (A3)."""
-        ts = self.timestamp(request, execution, present)
+        ts = await self.timestamp(request, execution, present)
         timeline = self._timeline_of(request.statement, request.declared, present)
         timeline = timeline or SYSTEM_TIMELINE.name
         snapshot = await self._services.coordination.snapshot(
@@ -100,9 +100,11 @@ class StatementPast:
         tables = _tables_read(bound)
         return next((table.timeline for table in tables if not is_server_state(table)), None)
 
-    def timestamp(self, request: Request, execution: Execution, present: Snapshot) -> Timestamp:
+    async def timestamp(
+        self, request: Request, execution: Execution, present: Snapshot
+    ) -> Timestamp:
         """The timestamp that the statement's AS OF names. Raises SqlError."""
-        return as_of_timestamp(
+        return await as_of_timestamp(
             request.statement,
             execution,
             lambda statement: self._binder.bind(

@@ -272,7 +272,7 @@ class StatementRunner:
         self, request: Request, execution: Execution, bound: BoundStatement
     ) -> Done:
         assert isinstance(bound, TransactionControl), "of these only BEGIN has a time"
-        ts = as_of_timestamp(
+        ts = await as_of_timestamp(
             request.statement,
             execution,
             lambda statement: self.binder.bind(statement, _NO_CATALOG, request.declared),

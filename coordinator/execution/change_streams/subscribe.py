@@ -67,7 +67,7 @@ async def _begin(
     up_to: Timestamp | None = None
     if subscribe.up_to is not None:
         try:
-            up_to = time_value(execution, subscribe.up_to, "UP TO")
+            up_to = await time_value(execution, subscribe.up_to, "UP TO")
         except SqlError as error:
             error.position = error.position or subscribe.up_to_place
             raise

@@ -32,6 +32,7 @@ from compute.access.point_reads import (
     unique_point,
 )
 from compute.access.row_predicates import RowPredicate
+from compute.computed_values import ComputedValues, computed_values
 from compute.identity_cache import IdentityCache
 from compute.reference.arrow import BatchMaker
 from compute.reference.executor import PreparedPlan
@@ -48,6 +49,8 @@ from coordinator.execution.dml.repeated_values import (
 )
 from coordinator.execution.dml.row_sink import stored_schema
 from coordinator.execution.dml.statement_work import StatementEffects
+from coordinator.execution.keyed_access import run_point_plan
+from coordinator.large_work import begun_turns
 from coordinator.transaction.transaction import StatementRestart
 from sql.catalog.catalog import SYSTEM_TIMELINE, Catalog, Key, Table
 from sql.catalog.foreign_keys import referencing_keys
@@ -76,10 +79,13 @@ class NotRepeatable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Inserts:
-    """INSERT .. VALUES. `arbiters`: the columns of keys that decide about ON CONFLICT."""
+    """INSERT .. VALUES. `arbiters`: the columns of keys that decide about ON CONFLICT; `values`:
+    what its functions read.
+    """
 
     modify: Modify
     plan: PreparedPlan
+    values: ComputedValues | None
     maker: BatchMaker
     arbiters: Sequence[tuple[int, ...]]
 
@@ -165,9 +171,14 @@ async def _insert(
     of_each = runs.statements or (prepared,)
     given = await values_of_runs(execution, of_each, runs)
     moves = not all(map(is_given_once, of_each))
+    turns = begun_turns()
     for number, values in enumerate(runs.sets):
         execution.parameters = (*values, *next(given))
         statement = statements[runs.of[number]] if runs.of else first
+        if statement.values is not None:
+            if not statement.values.are_few(execution.parameters):
+                raise NotRepeatable
+            await turns.give_way()
         made = statement.plan.rows(execution.parameters)
         nbytes += sum(map(row_bytes, made))
         keys = () if runs.is_one else _arbiter_values(statement, made)
@@ -234,10 +245,13 @@ async def _change(
         raise
     rows: list[Row] = []
     counts: list[int] = []
+    turns = begun_turns()
     for values, group in zip(sets, groups, strict=True):
         if isinstance(group, NotAnsweredReason):
             raise NotRepeatable
-        made = reading.rows_of_plan(group, values)
+        made = await run_point_plan(execution, reading, group, values)
+        if reading.has_functions:
+            await turns.give_way()
         rows += made
         counts.append(len(made))
     if rows:
@@ -306,8 +320,11 @@ def _inserts(modify: Modify, own: int) -> _Inserts | None:
             return None  # DO UPDATE runs once for the rows of all runs
         # Without a target every key decides, as the binder says.
         arbiters = [table.keys[place].columns for place in conflict.arbiters]
+    values = computed_values(source)
+    if values is not None and values.may_grow:
+        return None
     maker = BatchMaker([column.type for column in table.columns], stored_schema(table))
-    return _Inserts(modify, PreparedPlan(source), maker, arbiters)
+    return _Inserts(modify, PreparedPlan(source), values, maker, arbiters)
 
 
 def _uses_parameters(plan: Plan, own: int) -> bool:

@@ -229,7 +229,7 @@ class RowConstraints:
         inputs = await self._execution.with_catalog(plan, _input(self._table, piece))
         run = replace(self._execution.run(plan, inputs), is_check=True)
         if in_process.refusal(plan) is None:
-            return in_process.evaluate(run)
+            return await in_process.answer(run)
         return await _collected(self._execution.services.engine, run)
 
     def _bound(self) -> Plan:

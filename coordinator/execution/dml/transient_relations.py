@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyroaring import BitMap64
 
 from compute.reference.support import RowsAllowed
-from coordinator.execution.context import Execution, stream_table
+from coordinator.execution.context import Batches, Execution
 from coordinator.execution.run_plan import run_plan
 from ingest.copy_text.kernels import Column
 from sql.plan.nodes import Plan, RelationId
@@ -57,5 +57,13 @@ def run_over_transient(
     """Run a plan of which at least one input is a transient relation."""
     in_process = execution.services.in_process
     if in_process.refusal(plan, inputs, TRANSIENT_ROWS) is None:
-        return stream_table(in_process.evaluate(execution.run(plan, inputs)))
+        return _in_process(execution, plan, inputs)
     return run_plan(execution, plan, inputs)
+
+
+async def _in_process(
+    execution: Execution, plan: Plan, inputs: Mapping[RelationId, ShardView]
+) -> Batches:
+    answer = await execution.services.in_process.answer(execution.run(plan, inputs))
+    for batch in answer.to_batches():
+        yield batch

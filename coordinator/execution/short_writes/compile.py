@@ -10,6 +10,7 @@ from functools import partial
 from typing import Final, TypeAlias
 
 from compute.access.point_reads import unique_point
+from compute.computed_values import ComputedValues, computed_values
 from compute.reference.executor import PreparedPlan
 from compute.reference.expressions import Row
 from compute.reference.joins import KEY_TYPES
@@ -158,22 +159,41 @@ def _shows(returning: ReturningPlan | None, parameters: Sequence[Value]) -> _Sho
     return None if returning is None else partial(returning.row, tuple(parameters))
 
 
+@dataclass(frozen=True, slots=True)
+class _NewRows:
+    """The rows of VALUES. `values`: what its functions read."""
+
+    plan: PreparedPlan
+    values: ComputedValues | None
+
+    def stored(self, parameters: Sequence[Value], target: TargetTable) -> Sequence[Row] | None:
+        """They, as they are stored; None if they must go the general way."""
+        if self.values is not None and not self.values.are_few(parameters):
+            return None
+        try:
+            rows = [target.stored(row) for row in self.plan.rows(parameters)]
+        except (SqlError, CannotEvaluate):
+            return None
+        return rows if sum(map(row_bytes, rows)) <= VALUES_BYTES_MAX else None
+
+
 def _insert(
     modify: Modify, target: TargetTable, returning: ReturningPlan | None
 ) -> MakeWrite | None:
     source = modify.source
     if modify.tables or not isinstance(source, Values) or not 0 < len(source.rows) <= ROWS_MAX:
         return None
-    if plan_has_subquery(source):
+    values = computed_values(source)
+    if plan_has_subquery(source) or (values is not None and values.may_grow):
         return None
+    plan = _NewRows(PreparedPlan(source), values)
     if modify.conflict is not None:
         if returning is not None and len(source.rows) > 1:
             return None  # the general way shows them in another order
-        return _upsert(PreparedPlan(source), modify.conflict, target, returning)
-    plan = PreparedPlan(source)
+        return _upsert(plan, modify.conflict, target, returning)
 
     def insert(parameters: Sequence[Value], names: Names) -> WriteByKey | None:
-        rows = _new_rows(plan, parameters, target)
+        rows = plan.stored(parameters, target)
         if rows is None:
             return None
         nbytes = sum(map(row_bytes, rows))
@@ -183,7 +203,7 @@ def _insert(
 
 
 def _upsert(
-    plan: PreparedPlan,
+    plan: _NewRows,
     conflict: OnConflict,
     target: TargetTable,
     returning: ReturningPlan | None,
@@ -202,7 +222,7 @@ def _upsert(
         return None
 
     def upsert(parameters: Sequence[Value], names: Names) -> WriteByKey | None:
-        rows = _new_rows(plan, parameters, target)
+        rows = plan.stored(parameters, target)
         if rows is None:
             return None
         nbytes = sum(map(row_bytes, rows))
@@ -211,17 +231,6 @@ def _upsert(
         return Upsert(target, names, nbytes, shows, rows, arbiters, others, update, values)
 
     return upsert
-
-
-def _new_rows(
-    plan: PreparedPlan, parameters: Sequence[Value], target: TargetTable
-) -> Sequence[Row] | None:
-    """The rows of VALUES, as they are stored; None if they must go the general way."""
-    try:
-        rows = [target.stored(row) for row in plan.rows(parameters)]
-    except (SqlError, CannotEvaluate):
-        return None
-    return rows if sum(map(row_bytes, rows)) <= VALUES_BYTES_MAX else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ import pyarrow as pa
 from compute.access.bounded_plans import is_bounded
 from compute.access.point_reads import scan_of
 from compute.arrow import batch_schema
+from compute.computed_values import LINEAR_BYTES_MAX, computed_values
 from compute.reference.arrow import BatchMaker
 from compute.reference.executor import PreparedPlan
 from compute.reference.expressions import Row
@@ -15,7 +16,7 @@ from coordinator.core.short_writes.by_key import CannotEvaluate, RowValues
 from coordinator.execution.dml.modify_part import NEW
 from coordinator.execution.short_read import SHORT_TYPES
 from sql.errors import SqlError
-from sql.plan.nodes import Plan, Scan, output_columns
+from sql.plan.nodes import Plan, output_columns
 from sql.plan.system_columns import scans_versions
 from sql.plan.traverse import is_volatile_plan
 from sql.statements.bound import Modify, OutputColumn
@@ -26,16 +27,23 @@ _NO_IDENTITY: Final[tuple[Value, ...]] = ()
 
 
 class RowPlan:
-    """A bounded plan over one scan, run row by row (`compute/access/bounded_plans.py`)."""
+    """A bounded plan over one scan, run row by row (`compute/access/bounded_plans.py`), of rows
+    whose computed values are short.
+    """
 
-    def __init__(self, plan: PreparedPlan, scan: Scan) -> None:
-        self._plan = plan
+    def __init__(self, plan: Plan) -> None:
+        scan = scan_of(plan)
+        self._plan = PreparedPlan(plan)
+        self._values = computed_values(plan, LINEAR_BYTES_MAX)
         self._ordinals = scan.ordinals
         self._identity = _NO_IDENTITY if scan.identity is None else (str(OWN), 0)
 
     def row(self, parameters: Sequence[Value], values: RowValues) -> Row | None:
         """What becomes of a row; None if the plan leaves it out. Raises CannotEvaluate."""
         given = [cast("Value", values[ordinal]) for ordinal in self._ordinals]
+        computed = self._values
+        if computed is not None and not computed.are_few_in_rows(parameters, [given]):
+            raise CannotEvaluate
         try:
             rows = self._plan.rows(parameters, [(*given, *self._identity)])
         except (SqlError, ArithmeticError, ValueError) as error:
@@ -62,7 +70,7 @@ class ReturningPlan(ShownRows):
 
     def __init__(self, modify: Modify, plan: Plan) -> None:
         super().__init__(modify.columns, plan)
-        self._plan = RowPlan(PreparedPlan(plan), scan_of(plan))
+        self._plan = RowPlan(plan)
 
     def row(self, parameters: Sequence[Value], values: RowValues) -> RowValues:
         """What is shown of a row. Raises CannotEvaluate."""
@@ -75,7 +83,7 @@ def compile_row_plan(plan: Plan) -> RowPlan | None:
     """A plan that may run at the gather; None if it may not."""
     if not is_bounded(plan) or is_volatile_plan(plan):
         return None
-    return RowPlan(PreparedPlan(plan), scan_of(plan))
+    return RowPlan(plan)
 
 
 def compile_returning(modify: Modify) -> ReturningPlan | None:

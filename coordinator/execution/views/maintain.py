@@ -230,7 +230,7 @@ class ViewMaintenance:
         run, services = Run(plan, views, is_check=True), self._services
         few = RowsAllowed(services.limits.auto_rows_max)
         if services.in_process.refusal(plan, views, few) is None:
-            for batch in services.in_process.evaluate(run).to_batches():
+            for batch in (await services.in_process.answer(run)).to_batches():
                 yield batch
             return
         engine = self._engine(plan)

@@ -3,40 +3,35 @@
     select regexp_count(repeat('ab', 200000), 'a')      one row, and ten seconds
 
 Long work comes from long constants and parameters, or from functions that make large values of
-small ones. Anything else is short work for every plan that fits WORK_MAX of
-`compute/reference/support.py`.
+small ones. Functions of long stored values come beside (`computed_values.py`). Anything else is
+short work for every plan that fits WORK_MAX of `compute/reference/support.py`.
 """
 
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Final
 
-from compute.executor import Run
+from compute.computed_values import computes_much
 from sql.plan.constant_items import ConstantItems, ConstantRows
 from sql.plan.constant_rows import ConstantWhens
 from sql.plan.nodes import Case, Const, Expr, InList, InRows, Plan, Recursive, Values
-from sql.plan.traverse import functions, walk
+from sql.plan.traverse import walk
 from sql.types.sql_type import Value
 
 _LENGTH_MAX: Final = 10_000
 """Characters, bytes or elements. Larger: longer stalls. Smaller: more hand-overs to a thread."""
-
-_GROWING: Final = frozenset(
-    {"repeat", "lpad", "rpad", "array_fill", "factorial", "format", "string_agg", "array_agg"}
-)
-
 
 _SMALL: Final = frozenset({int, bool, float, Decimal, type(None)})
 
 
 def may_run_long(plan: Plan) -> bool:
     """Whether the plan may take long by itself."""
-    grows = any(function.name in _GROWING for function in functions(plan))
-    return grows or any(map(_is_long, walk(plan)))
+    return computes_much(plan) or any(map(_is_long, walk(plan)))
 
 
-def has_large_parameters(run: Run) -> bool:
+def has_large_parameters(parameters: Sequence[Value]) -> bool:
     """Whether a run may take long because of its parameters."""
-    return any(map(is_large, run.parameters))
+    return any(map(is_large, parameters))
 
 
 def _is_long(node: Plan | Expr) -> bool:
