@@ -13,7 +13,7 @@ Only statements that templates may be of are looked at (`planning/literal_templa
 one INSERT are no templates of a string: it goes the general way.
 """
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Final
@@ -39,7 +39,7 @@ async def own_template(
 
 
 @contextmanager
-def places_in_string(statement: Statement) -> Iterator[None]:
+def places_in_string(statement: Statement) -> Generator[None]:
     """Places in errors of the statement's own text are those in its string (V3)."""
     try:
         yield
