@@ -119,6 +119,8 @@ class _Format:
         self._args = args
         self._types = types
         self._used = 0
+        self._length = 0
+        """Of what was formatted: no piece is made that the result has no room for."""
 
     def run(self) -> str:
         out: list[str] = []
@@ -205,7 +207,8 @@ class _Format:
         width = self._width(found)
         value, type_ = self._argument(found.position)
         text = self._converted(found.kind, value, type_)
-        check_text_length(abs(width))
+        self._length += max(abs(width), len(text))
+        check_text_length(self._length)
         if width < 0 or found.left:
             return text.ljust(abs(width))
         return text.rjust(width)

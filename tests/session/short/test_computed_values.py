@@ -159,6 +159,10 @@ async def test_short_values_stay_on_the_loop(monkeypatch: pytest.MonkeyPatch) ->
         assert await all_rows(one, "select s from t where a = 2") == [("XYYy",)]
 
 
+async def _updated(connection: Connection) -> None:
+    await connection.execute("update t set s = regexp_replace(s, 'a', 'x') where a = 1")
+
+
 @on_a_loop
 async def test_another_client_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """While a long value is computed, held here for as long as the other client needs."""
@@ -174,9 +178,10 @@ async def test_another_client_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
             return await apart(self, work)
 
         monkeypatch.setattr(type(in_process), "apart", held)
-        text = "update t set s = regexp_replace(s, 'a', 'x') where a = 1"
-        running_update = asyncio.create_task(one.execute(text))
-        await asyncio.wait_for(begun.wait(), 60)
-        assert await all_rows(other, "select 1") == [(1,)]
-        let_go.set()
-        await running_update
+        async with asyncio.TaskGroup() as group:
+            group.create_task(_updated(one))
+            await asyncio.wait_for(begun.wait(), 60)
+            assert await all_rows(other, "select 1") == [(1,)]
+            let_go.set()
+        found = await all_rows(other, "select left(s, 2) from t where a = 1")
+        assert found == [("xb",)]
