@@ -90,6 +90,8 @@ _Read: TypeAlias = tuple[set[int], set[ColumnId]]
 _Size: TypeAlias = tuple[int, int]
 """How a result grows: by which power of the arguments' length, and of how many of them."""
 
+_ENDLESS: Final[_Size] = (3, 1)
+
 
 @dataclass(frozen=True, slots=True)
 class _ScanRead:
@@ -268,8 +270,10 @@ class _Functions:
             case Scan():
                 self.scans.append(node)
             case Project():
-                pairs = zip(node.columns, node.exprs, strict=True)
-                self._computed.update((column.id, expr) for column, expr in pairs)
+                for column, expr in zip(node.columns, node.exprs, strict=True):
+                    # A column that passes through may keep its number.
+                    if not (isinstance(expr, ColumnRef) and expr.id == column.id):
+                        self._computed[column.id] = expr
             case GroupBy():
                 self._aggregated([call.function for call in node.aggregates])
                 self.reading += [arg for call in node.aggregates for arg in call.args]
@@ -341,12 +345,16 @@ class _Sizes:
         """By identity, with the expression, so that this is not given to another one."""
 
     def of(self, root: Expr) -> _Size:
-        """Of an expression."""
+        """Of an expression; of one that stands for itself as if it grew."""
         left: list[tuple[Expr, Sequence[Expr]]] = [(root, self._parts(root))]
+        begun = set[int]()
         while left:
             expr, parts = left[-1]
             missing = [part for part in parts if id(part) not in self._known]
-            if missing:
+            if missing and id(expr) in begun:
+                self._known |= {id(part): (part, _ENDLESS) for part in missing}
+            elif missing:
+                begun.add(id(expr))
                 left += [(part, self._parts(part)) for part in missing]
                 continue
             left.pop()

@@ -6,7 +6,17 @@ from compute.computed_values import COMPUTED_BYTES_MAX, ComputedValues, computed
 from compute.reference.functions.strings import _Format  # pyright: ignore[reportPrivateUsage]
 from sql.errors import SqlError
 from sql.functions.table import functions, operators
-from sql.plan.nodes import Call, ColumnId, Const, Expr, Param, PlanColumn, Values
+from sql.plan.nodes import (
+    Call,
+    ColumnId,
+    ColumnRef,
+    Const,
+    Expr,
+    Param,
+    PlanColumn,
+    Project,
+    Values,
+)
 from sql.types.sql_type import INT4, TEXT
 
 LONG = "x" * (COMPUTED_BYTES_MAX + 1)
@@ -68,3 +78,18 @@ def test_format_makes_no_piece_that_has_no_room() -> None:
         _Format("%1000s%1073741823s", ("x", "y"), (TEXT, TEXT)).run()
     assert raised.value.sqlstate == "54000"
     assert _Format("%3s|%-2s", ("x", "y"), (TEXT, TEXT)).run() == "  x|y "
+
+
+def test_a_column_that_stands_for_itself_ends() -> None:
+    """Numbers of columns are unique in a plan's scope, and may come again above it."""
+    given = PlanColumn(ColumnId(0), "a", TEXT)
+    below = Values((given,), ((GIVEN,),))
+    same = ColumnRef(given.id, TEXT)
+    passing = Project(below, (given,), (same,))
+    found = computed_values(Project(passing, (given,), (call("upper", same),)))
+    assert found is not None
+    assert found.may_grow
+    shown = PlanColumn(ColumnId(1), "b", TEXT)
+    once = computed_values(Project(passing, (shown,), (call("upper", same),)))
+    assert once is not None
+    assert not once.may_grow
