@@ -6,7 +6,6 @@
 
     lock free, no beat for FREE_S     the leader's process is gone (kill -9, a machine that says so)
     lock held, no beat for HELD_S     it is paused, or cut off: its connection only seems to live
-    no beat yet, for HELD_S           it has just taken over, and connects
 
 INVARIANTS
   Z1  safety rests on the epoch alone. A lease that is wrong makes a leader end early or a stand-by
@@ -40,8 +39,7 @@ FREE_S: Final = 1.0
 after the server has restarted."""
 
 HELD_S: Final = 5.0
-"""Larger: a later take-over from a paused leader, and from one that dies before its first beat.
-Smaller: one that stalls is deposed."""
+"""Larger: a later take-over from a paused leader. Smaller: one that stalls is deposed."""
 
 _LEASE_S: Final = 2.0
 """For one statement about the lease."""
@@ -65,19 +63,17 @@ SELECT pg_terminate_backend(pid) {_HELD} AND pid <> pg_backend_pid()
 AND EXISTS (SELECT FROM meridian.stash WHERE epoch = $1)
 """
 _OBSERVE: Final = f"""
-SELECT s.epoch, l.beat, EXISTS (SELECT {_HELD}), l.epoch <> s.epoch
-FROM meridian.stash s, meridian.lease l
+SELECT s.epoch, l.beat, EXISTS (SELECT {_HELD}) FROM meridian.stash s, meridian.lease l
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """What a watcher sees of the leader. `connects`: it has not beaten yet."""
+    """What a watcher sees of the leader."""
 
     epoch: Epoch
     beat: int
     held: bool
-    connects: bool
 
 
 class LeaderWatch:
@@ -92,8 +88,7 @@ class LeaderWatch:
         if (sign.epoch, sign.beat) != self._last:
             self._last = sign.epoch, sign.beat
             self._since = asked_at
-        patience_s = HELD_S if sign.held or sign.connects else FREE_S
-        return asked_at - self._since >= patience_s
+        return asked_at - self._since >= (HELD_S if sign.held else FREE_S)
 
     def blinded(self) -> None:
         """The server did not answer: the leader may have met the same, and gets its time again."""
@@ -108,7 +103,7 @@ async def wait_for_vacancy(link: Link) -> Epoch:
         try:
             await link.open(loop.time() + _LEASE_S)
             asked_at = loop.time()
-            sign = await observe(link)
+            sign = await _observe(link)
         except UnfitServer:
             raise
         except StorageError as error:
@@ -122,13 +117,12 @@ async def wait_for_vacancy(link: Link) -> Epoch:
 
 async def has_leader(link: Link) -> bool:
     """Whether somebody holds the lock."""
-    return (await observe(link)).held
+    return (await _observe(link)).held
 
 
-async def observe(link: Link) -> Sign:
-    """Raises StorageError."""
-    ((epoch, beat, held, connects),) = await link.rows(_OBSERVE, seconds=_LEASE_S)
-    return Sign(Epoch(cast(int, epoch)), cast(int, beat), cast(bool, held), cast(bool, connects))
+async def _observe(link: Link) -> Sign:
+    ((epoch, beat, held),) = await link.rows(_OBSERVE, seconds=_LEASE_S)
+    return Sign(Epoch(cast(int, epoch)), cast(int, beat), cast(bool, held))
 
 
 class Lease:

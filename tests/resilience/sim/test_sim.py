@@ -95,7 +95,6 @@ def test_the_faults_are_real(total: Sum, fault: str) -> None:
         (505, "guarded", "successions"),
         (958406, "guarded", "successions"),
         (971538, "short writes", "locks"),
-        (987192, "sources", "successions"),
         (987459, "skew", "wrong days"),
     ],
 )

@@ -4,10 +4,9 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 
 import pyarrow as pa
-import pytest
 
 from compute.arrow import table_schema
-from coordinator.core.sources.completions import SourceFailed, SourceStarted, UpstreamReleased
+from coordinator.core.sources.completions import SourceStarted, UpstreamReleased
 from coordinator.core.sources.effects import ReleaseUpstream, StartSource
 from coordinator.core.sources.records import Leftover
 from coordinator.driver.sources import SourceComponents, SourceEffects
@@ -24,7 +23,6 @@ from ingest.reader import (
 )
 from sql.catalog.catalog import Table
 from sql.catalog.objects import ConnectionDefinition, SourceDefinition
-from storage.errors import Fenced, StorageError
 from storage.types import Epoch
 
 SOURCE = SourceDefinition(30_000, "public", "s", connector="scripted", feed_id="one")
@@ -38,7 +36,6 @@ class SlowUpstream:
         self.asked = asyncio.Event()
         self.may_make = asyncio.Event()
         self.reachable = True
-        self.loses_reply = False
 
     async def reader(
         self,
@@ -57,8 +54,6 @@ class SlowUpstream:
         self.asked.set()
         await self.may_make.wait()
         self.slots.add("one")
-        if self.loses_reply:
-            raise ReaderFailure("08006", "the connection is lost")
         return SourceProgress({"offset": 0}, {})
 
     async def snapshot(self) -> AsyncIterator[SnapshotPart]:
@@ -95,7 +90,6 @@ class Ground:
     def __init__(self) -> None:
         self.upstream = SlowUpstream()
         self.forgotten: list[str] = []
-        self.deposed_by: StorageError | None = None
         self.effects = SourceEffects(
             SourceComponents(self.upstream), _schema_of, self._forget, self._leading, Epoch(1)
         )
@@ -105,8 +99,7 @@ class Ground:
         self.forgotten.append(name)
 
     async def _leading(self) -> None:
-        if self.deposed_by is not None:
-            raise self.deposed_by
+        pass
 
 
 def _schema_of(table: Table) -> pa.Schema:
@@ -145,46 +138,5 @@ def test_the_record_stays_until_upstream_was_reached() -> None:
             "one.1", done=True
         )
         assert ground.forgotten == ["one.1"]
-
-    asyncio.run(scenario())
-
-
-@pytest.mark.parametrize("loses_reply", [False, True])
-@pytest.mark.parametrize(
-    ("failure", "sqlstate"),
-    [(Fenced("another epoch"), "57P01"), (StorageError("no answer"), "58030")],
-)
-def test_who_does_not_lead_any_more_takes_back_what_it_made(
-    failure: StorageError, sqlstate: str, *, loses_reply: bool
-) -> None:
-    """A successor may have dropped the source, and released what stood there by then."""
-
-    async def scenario() -> None:
-        ground = Ground()
-        ground.upstream.loses_reply = loses_reply
-        async with asyncio.TaskGroup() as tasks:
-            start = tasks.create_task(ground.effects.run(StartSource(SOURCE, None, 1, None, ())))
-            await ground.upstream.asked.wait()
-            ground.deposed_by = failure
-            ground.upstream.may_make.set()
-        failed = start.result()
-        assert isinstance(failed, SourceFailed)
-        assert failed.code == sqlstate
-        assert not ground.upstream.slots
-
-    asyncio.run(scenario())
-
-
-def test_who_leads_keeps_what_it_made_if_it_does_not_hear_of_it() -> None:
-    """It is made anew by the next attempt, under its name."""
-
-    async def scenario() -> None:
-        ground = Ground()
-        ground.upstream.loses_reply = True
-        ground.upstream.may_make.set()
-        failed = await ground.effects.run(StartSource(SOURCE, None, 1, None, ()))
-        assert isinstance(failed, SourceFailed)
-        assert failed.code == "08006"
-        assert ground.upstream.slots == {"one"}
 
     asyncio.run(scenario())

@@ -6,8 +6,7 @@ import asyncpg
 import pytest
 
 from storage.errors import Fenced, NewerFormat
-from storage.postgres_lease import FREE_S, HELD_S, LeaderWatch, Sign, observe
-from storage.postgres_link import Link
+from storage.postgres_lease import FREE_S, HELD_S, LeaderWatch, Sign
 from storage.stash import FORMAT, Put
 from storage.stash_postgres import PostgresStash
 from storage.types import Epoch
@@ -139,8 +138,8 @@ def test_who_only_looks_is_told_that_somebody_leads(dsn: str) -> None:
     tell(story, dsn)
 
 
-def sign(epoch: int, beat: int, *, held: bool, connects: bool = False) -> Sign:
-    return Sign(Epoch(epoch), beat, held, connects)
+def sign(epoch: int, beat: int, *, held: bool) -> Sign:
+    return Sign(Epoch(epoch), beat, held)
 
 
 def test_a_leader_is_gone_after_a_silence() -> None:
@@ -155,32 +154,6 @@ def test_a_lock_buys_time_but_not_for_ever() -> None:
     assert not watch.is_vacant(sign(1, 1, held=True), 100.0)
     assert not watch.is_vacant(sign(1, 1, held=True), 100.0 + HELD_S - 0.01)
     assert watch.is_vacant(sign(1, 1, held=True), 100.0 + HELD_S)
-
-
-def test_a_new_leader_has_time_to_connect() -> None:
-    watch = LeaderWatch()
-    assert not watch.is_vacant(sign(1, 1, held=True), 100.0)
-    connecting = sign(2, 1, held=False, connects=True)
-    assert not watch.is_vacant(connecting, 110.0)
-    assert not watch.is_vacant(connecting, 110.0 + HELD_S - 0.01)
-    assert watch.is_vacant(connecting, 110.0 + HELD_S)
-
-
-def test_who_has_taken_over_connects_until_its_first_beat(dsn: str) -> None:
-    async def story(_: PostgresStash, dsn: str) -> None:
-        link = Link(dsn, name="a watcher")
-        beating = await asyncpg.connect(dsn)
-        try:
-            await link.open(asyncio.get_running_loop().time() + 10)
-            await beating.execute("UPDATE meridian.lease SET epoch = epoch - 1")
-            assert (await observe(link)).connects
-            await beating.execute("UPDATE meridian.lease SET epoch = epoch + 1, beat = beat + 1")
-            assert not (await observe(link)).connects
-        finally:
-            await beating.close()
-            await link.close()
-
-    tell(story, dsn)
 
 
 @pytest.mark.parametrize("alive", [sign(1, 2, held=False), sign(2, 1, held=False)])
