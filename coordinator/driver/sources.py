@@ -21,7 +21,7 @@ import json
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol, assert_never, cast
+from typing import Final, Protocol, assert_never
 
 import pyarrow as pa
 
@@ -53,8 +53,9 @@ from coordinator.core.sources.effects import (
     StartSource,
     StopSource,
 )
-from coordinator.core.sources.records import Leftover, SourceRecord
+from coordinator.core.sources.records import Leftover
 from coordinator.driver.fed_rows import FedRows, RowSpool
+from coordinator.driver.fed_tables import fed_tables, progress_of, reference_of, upstream_table
 from coordinator.driver.large_transactions import OWN_BYTES_MAX, LargeTransaction, OwnRowsBudget
 from coordinator.driver.maintenance_effects import RunBlocking, in_thread
 from coordinator.driver.reading_hold import ReadingHold
@@ -63,15 +64,12 @@ from ingest.reader import (
     BadRecord,
     ReaderFailure,
     ReadLimits,
-    RecordPlace,
     SourceProgress,
     SourceReader,
-    UpstreamColumn,
     UpstreamTable,
 )
 from sql.catalog.catalog import Table
 from sql.catalog.objects import ConnectionDefinition, SourceDefinition
-from sql.catalog.sources import upstream_columns
 from storage.batch import WriteBatch
 from storage.errors import Fenced, StorageError
 from storage.known_rows import OldRows
@@ -235,7 +233,7 @@ class SourceEffects:
 
     async def _started(self, effect: StartSource, opened: _Open) -> SourceMessage:
         source, reader = effect.source, opened.reader
-        tables = [_upstream_table(source, table) for table in _fed_rows(effect.tables)]
+        tables = [upstream_table(source, table) for table in fed_tables(effect.tables)]
         if effect.record is None:
             async with self._changes(source):
                 await self._leads()
@@ -243,7 +241,7 @@ class SourceEffects:
             self._check_wanted(effect)
             self._open[source.oid] = _Open(effect.attempt, source, reader, made)
             return SourceStarted(source.oid, effect.attempt, made.position, made.identity)
-        progress = _progress(source, effect.record, effect.tables)
+        progress = progress_of(source, effect.record, effect.tables)
         identity = await reader.start(progress, tables)
         await self._leads()
         self._check_wanted(effect)
@@ -269,12 +267,12 @@ class SourceEffects:
         reader = self._reader(oid, attempt)
         begins = self._open[oid].begins
         assert begins is not None, "a source is started before it is copied"
-        fed = _fed_rows(effect.tables)
+        fed = fed_tables(effect.tables)
         writes, errors = await self._taken(reader, fed)
         # Nothing is read before the core has committed this position.
         progress = SourceProgress(begins.position, begins.identity)
         identity = await reader.start(
-            progress, [_upstream_table(effect.source, one) for one in fed]
+            progress, [upstream_table(effect.source, one) for one in fed]
         )
         writes |= self._errors(effect.tables, errors, effect.began)
         return TablesCopied(oid, attempt, begins.position, identity, writes, len(errors))
@@ -286,7 +284,7 @@ class SourceEffects:
             reader = await self._readers.reader(
                 source, effect.connection, joins=effect.joins, epoch=self._epoch
             )
-            tables = [_upstream_table(source, table) for table in effect.tables]
+            tables = [upstream_table(source, table) for table in effect.tables]
             hold = self._holds.setdefault(source.oid, ReadingHold())
             async with hold.copying():
                 async with self._changes(source):
@@ -341,7 +339,7 @@ class SourceEffects:
         if not errors:
             return {}
         table = next(one for one in tables if one.feed is not None and not one.feed.reference)
-        names = {reference_of(one): one.name for one in _fed_rows(tables)}
+        names = {reference_of(one): one.name for one in fed_tables(tables)}
         return {ShardId(table.shard): self._rows.errors_of(table, errors, names, now)}
 
     async def _pull(self, effect: PullSource) -> SourceMessage:
@@ -358,7 +356,7 @@ class SourceEffects:
         batch, writes = effect.batch, dict[ShardId, WriteBatch]()
         replaced: dict[ShardId, Sequence[OldRows]] = {}
         errors = list(batch.errors)
-        for table in _fed_rows(effect.tables):
+        for table in fed_tables(effect.tables):
             changes = batch.changes.get(reference_of(table), ())
             if changes:
                 shard = ShardId(table.shard)
@@ -379,7 +377,7 @@ class SourceEffects:
         self._reader(oid, attempt)
         if not effect.goes_on:
             await self._discard(oid)
-            tables = {reference_of(table): table for table in _fed_rows(effect.tables)}
+            tables = {reference_of(table): table for table in fed_tables(effect.tables)}
             others = [table for table in effect.tables if table not in tables.values()]
             self._large[oid] = LargeTransaction(
                 self._rows, tables, others[0] if others else None, effect.views, self._budget
@@ -466,35 +464,3 @@ class SourceEffects:
             await reader.close()
         except Exception as error:
             log.warning("source %s: not closed: %s", source.name, error)
-
-
-def _fed_rows(tables: Sequence[Table]) -> list[Table]:
-    """Without the table of errors."""
-    return [table for table in tables if table.feed is not None and table.feed.reference]
-
-
-def _progress(
-    source: SourceDefinition, record: SourceRecord, tables: Sequence[Table]
-) -> SourceProgress:
-    later = {
-        reference_of(table): record.later[table.oid]
-        for table in _fed_rows(tables)
-        if table.oid in record.later
-    }
-    skip = tuple([cast("RecordPlace", json.loads(place)) for place in source.skip])
-    return SourceProgress(record.position, record.identity, later, skip)
-
-
-def reference_of(table: Table) -> str:
-    """The name of a fed table upstream."""
-    assert table.feed is not None, "it is fed"
-    return table.feed.reference
-
-
-def _upstream_table(source: SourceDefinition, table: Table) -> UpstreamTable:
-    assert table.feed is not None, "it is fed"
-    names = zip(upstream_columns(table), table.columns, strict=True)
-    columns = [UpstreamColumn(name, c.type, c.not_null) for name, c in names]
-    stops = dict(source.options).get("schema_changes") == "stop"
-    only = table.feed.seen if stops else ()
-    return UpstreamTable(reference_of(table), tuple(columns), table.feed.key, only=only)

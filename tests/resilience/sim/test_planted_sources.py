@@ -246,8 +246,8 @@ def leftover_without_a_record(patch: pytest.MonkeyPatch) -> None:
 
 def changes_of_joining_tables_twice(patch: pytest.MonkeyPatch) -> None:
     """What a copy has is read once more."""
-    progress = sources._progress
-    patch.setattr(sources, "_progress", lambda *given: replace(progress(*given), later={}))
+    progress = sources.progress_of
+    patch.setattr(sources, "progress_of", lambda *given: replace(progress(*given), later={}))
 
 
 def loaded_with_its_copy(patch: pytest.MonkeyPatch) -> None:
