@@ -13,10 +13,10 @@ INVARIANTS
       moment after it has taken the slot, or gives up what it took: so nothing is acknowledged once
       a successor has taken the slot, whose tables it may not know.
 
-The one place that knows which kinds of upstream there are is `upstreams.py`.
+What is made and removed upstream goes through `upstream_slots.py`. The one place that knows which
+kinds of upstream there are is `upstreams.py`.
 """
 
-import asyncio
 import json
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
@@ -53,12 +53,12 @@ from coordinator.core.sources.effects import (
     StartSource,
     StopSource,
 )
-from coordinator.core.sources.records import Leftover
 from coordinator.driver.fed_rows import FedRows, RowSpool
 from coordinator.driver.fed_tables import fed_tables, progress_of, reference_of, upstream_table
 from coordinator.driver.large_transactions import OWN_BYTES_MAX, LargeTransaction, OwnRowsBudget
 from coordinator.driver.maintenance_effects import RunBlocking, in_thread
 from coordinator.driver.reading_hold import ReadingHold
+from coordinator.driver.upstream_slots import UpstreamSlots
 from coordinator.failures import staging_failure
 from ingest.reader import (
     BadRecord,
@@ -66,7 +66,6 @@ from ingest.reader import (
     ReadLimits,
     SourceProgress,
     SourceReader,
-    UpstreamTable,
 )
 from sql.catalog.catalog import Table
 from sql.catalog.objects import ConnectionDefinition, SourceDefinition
@@ -145,9 +144,8 @@ class SourceEffects:
     ) -> None:
         self._epoch = epoch
         self._readers = components.readers
-        self._forget_leftover = forget_leftover
         self._leading = leading
-        self._changing: dict[str, asyncio.Lock] = {}
+        self._slots = UpstreamSlots(self._leads, components.readers.release, forget_leftover)
         self._rows = FedRows(components.index, components.spool, schema_of, run_blocking)
         self._open: dict[int, _Open] = {}
         self._budget = OwnRowsBudget(components.own_bytes_max)
@@ -166,7 +164,7 @@ class SourceEffects:
                 await self._stop(effect)
                 return None
             case ReleaseUpstream():
-                return await self._release(effect.leftover)
+                return await self._slots.release(effect.leftover)
             case AcknowledgeSource():
                 return await self._acknowledge(effect)
             case AskUpstream():
@@ -235,9 +233,7 @@ class SourceEffects:
         source, reader = effect.source, opened.reader
         tables = [upstream_table(source, table) for table in fed_tables(effect.tables)]
         if effect.record is None:
-            async with self._changes(source):
-                await self._leads()
-                made = await reader.prepare(tables)
+            made = await self._slots.make(source, reader, tables)
             self._check_wanted(effect)
             self._open[source.oid] = _Open(effect.attempt, source, reader, made)
             return SourceStarted(source.oid, effect.attempt, made.position, made.identity)
@@ -271,9 +267,7 @@ class SourceEffects:
         writes, errors = await self._taken(reader, fed)
         # Nothing is read before the core has committed this position.
         progress = SourceProgress(begins.position, begins.identity)
-        identity = await reader.start(
-            progress, [upstream_table(effect.source, one) for one in fed]
-        )
+        identity = await reader.start(progress, [upstream_table(effect.source, one) for one in fed])
         writes |= self._errors(effect.tables, errors, effect.began)
         return TablesCopied(oid, attempt, begins.position, identity, writes, len(errors))
 
@@ -287,10 +281,8 @@ class SourceEffects:
             tables = [upstream_table(source, table) for table in effect.tables]
             hold = self._holds.setdefault(source.oid, ReadingHold())
             async with hold.copying():
-                async with self._changes(source):
-                    await self._leads()
-                    async with hold.making():
-                        made = await reader.prepare(tables)
+                async with hold.making():
+                    made = await self._slots.make(source, reader, tables, joins=effect.joins)
                 if effect.joins:
                     hold.check(made.position)
                 writes, errors = await self._taken(reader, effect.tables)
@@ -436,24 +428,6 @@ class SourceEffects:
         if known is not None:
             await self._close(known)
         await self._discard(effect.source)
-
-    def _changes(self, source: SourceDefinition) -> asyncio.Lock:
-        """Held by whoever changes what stands upstream: first come, first served, so that nothing
-        is made after it was released (F8).
-        """
-        return self._changing.setdefault(source.feed_id, asyncio.Lock())
-
-    async def _release(self, leftover: Leftover) -> UpstreamReleased:
-        source = leftover.source
-        try:
-            async with self._changes(source):
-                await self._leads()
-                await self._readers.release(source, leftover.connection)
-                await self._forget_leftover(leftover.name)
-        except Exception as error:
-            log.warning("source %s: not released: %s", source.name, error)
-            return UpstreamReleased(leftover.name, done=False)
-        return UpstreamReleased(leftover.name, done=True)
 
     async def _close(self, known: _Open) -> None:
         self._open.pop(known.source.oid, None)
