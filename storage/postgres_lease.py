@@ -5,6 +5,7 @@
     stand-by ── looks at both, every POLL_S ─────────────────────────┘─▶ vacant? ─▶ next epoch
 
     lock free, no beat for FREE_S     the leader's process is gone (kill -9, a machine that says so)
+    no beat yet, none for CONNECTS_S  it has taken over, and could not connect for its lease
     lock held, no beat for HELD_S     it is paused, or cut off: its connection only seems to live
 
 INVARIANTS
@@ -15,6 +16,8 @@ INVARIANTS
   Z3  time is measured by the watcher's own clock, from before it asks: clocks of two machines are
       never compared, and a watcher that was paused itself does not take its pause for the leader's.
   Z4  of several who wait, one takes over: the epoch is incremented only if it is the one they saw.
+  Z5  a leader that has not beaten yet has its time to connect, whoever watches since when: its
+      silence says nothing yet.
 
 Why both: the lock alone is held for hours by a paused process or behind a cut network; the beat
 alone cannot tell a dead leader from a slow one in less time than slow ones need.
@@ -41,6 +44,10 @@ after the server has restarted."""
 HELD_S: Final = 5.0
 """Larger: a later take-over from a paused leader. Smaller: one that stalls is deposed."""
 
+CONNECTS_S: Final = 5.0
+"""Larger: a later take-over from a leader that is gone before its first beat. Smaller: on a busy
+machine a new leader is deposed before it has connected, and the next one likewise."""
+
 _LEASE_S: Final = 2.0
 """For one statement about the lease."""
 
@@ -63,7 +70,7 @@ SELECT pg_terminate_backend(pid) {_HELD} AND pid <> pg_backend_pid()
 AND EXISTS (SELECT FROM meridian.stash WHERE epoch = $1)
 """
 _OBSERVE: Final = f"""
-SELECT s.epoch, l.beat, EXISTS (SELECT {_HELD}) FROM meridian.stash s, meridian.lease l
+SELECT s.epoch, l.beat, EXISTS (SELECT {_HELD}), l.epoch FROM meridian.stash s, meridian.lease l
 """
 
 
@@ -74,10 +81,17 @@ class Sign:
     epoch: Epoch
     beat: int
     held: bool
+    beaten: Epoch
+    """Who has beaten last."""
+
+    @property
+    def connects(self) -> bool:
+        """The leader has not beaten yet."""
+        return self.beaten != self.epoch
 
 
 class LeaderWatch:
-    """Pure: from signs of life to a verdict (Z2, Z3)."""
+    """Pure: from signs of life to a verdict (Z2, Z3, Z5)."""
 
     def __init__(self) -> None:
         self._last: tuple[Epoch, int] | None = None
@@ -88,11 +102,17 @@ class LeaderWatch:
         if (sign.epoch, sign.beat) != self._last:
             self._last = sign.epoch, sign.beat
             self._since = asked_at
-        return asked_at - self._since >= (HELD_S if sign.held else FREE_S)
+        return asked_at - self._since >= _patience_s(sign)
 
     def blinded(self) -> None:
         """The server did not answer: the leader may have met the same, and gets its time again."""
         self._last = None
+
+
+def _patience_s(sign: Sign) -> float:
+    if sign.held:
+        return HELD_S
+    return CONNECTS_S if sign.connects else FREE_S
 
 
 async def wait_for_vacancy(link: Link) -> Epoch:
@@ -103,7 +123,7 @@ async def wait_for_vacancy(link: Link) -> Epoch:
         try:
             await link.open(loop.time() + _LEASE_S)
             asked_at = loop.time()
-            sign = await _observe(link)
+            sign = await observe_leader(link)
         except UnfitServer:
             raise
         except StorageError as error:
@@ -117,12 +137,15 @@ async def wait_for_vacancy(link: Link) -> Epoch:
 
 async def has_leader(link: Link) -> bool:
     """Whether somebody holds the lock."""
-    return (await _observe(link)).held
+    return (await observe_leader(link)).held
 
 
-async def _observe(link: Link) -> Sign:
-    ((epoch, beat, held),) = await link.rows(_OBSERVE, seconds=_LEASE_S)
-    return Sign(Epoch(cast(int, epoch)), cast(int, beat), cast(bool, held))
+async def observe_leader(link: Link) -> Sign:
+    """What is to be seen now."""
+    ((epoch, beat, held, beaten),) = await link.rows(_OBSERVE, seconds=_LEASE_S)
+    return Sign(
+        Epoch(cast(int, epoch)), cast(int, beat), cast(bool, held), Epoch(cast(int, beaten))
+    )
 
 
 class Lease:

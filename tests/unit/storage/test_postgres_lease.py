@@ -6,7 +6,8 @@ import asyncpg
 import pytest
 
 from storage.errors import Fenced, NewerFormat
-from storage.postgres_lease import FREE_S, HELD_S, LeaderWatch, Sign
+from storage.postgres_lease import CONNECTS_S, FREE_S, HELD_S, LeaderWatch, Sign, observe_leader
+from storage.postgres_link import Link
 from storage.stash import FORMAT, Put
 from storage.stash_postgres import PostgresStash
 from storage.types import Epoch
@@ -138,8 +139,9 @@ def test_who_only_looks_is_told_that_somebody_leads(dsn: str) -> None:
     tell(story, dsn)
 
 
-def sign(epoch: int, beat: int, *, held: bool) -> Sign:
-    return Sign(Epoch(epoch), beat, held)
+def sign(epoch: int, beat: int, *, held: bool, beaten: int | None = None) -> Sign:
+    """`beaten`: the epoch that has beaten last; by default the one that leads."""
+    return Sign(Epoch(epoch), beat, held, Epoch(epoch if beaten is None else beaten))
 
 
 def test_a_leader_is_gone_after_a_silence() -> None:
@@ -163,6 +165,52 @@ def test_a_beat_or_another_leader_begins_the_silence_anew(alive: Sign) -> None:
     assert not watch.is_vacant(alive, 100.0 + 2 * HELD_S)
     assert not watch.is_vacant(alive, 100.0 + 2 * HELD_S + FREE_S - 0.01)
     assert watch.is_vacant(alive, 100.0 + 2 * HELD_S + FREE_S)
+
+
+@pytest.mark.parametrize("before", [[], [sign(1, 1, held=True)]], ids=["new", "of before"])
+def test_a_new_leader_has_time_to_connect(before: list[Sign]) -> None:
+    """Also if the watcher is as new, and has seen no other leader."""
+    watch = LeaderWatch()
+    for seen in before:
+        assert not watch.is_vacant(seen, 99.0)
+    new = sign(2, 1, held=False, beaten=1)
+    assert not watch.is_vacant(new, 100.0)
+    assert not watch.is_vacant(new, 100.0 + FREE_S)
+    assert not watch.is_vacant(new, 100.0 + CONNECTS_S - 0.01)
+    assert watch.is_vacant(new, 100.0 + CONNECTS_S)
+
+
+def test_a_new_leader_that_has_connected_is_one_as_any() -> None:
+    watch = LeaderWatch()
+    assert not watch.is_vacant(sign(2, 1, held=False, beaten=1), 100.0)
+    beats = sign(2, 2, held=False)
+    assert not watch.is_vacant(beats, 100.0 + CONNECTS_S - 0.01)
+    assert not watch.is_vacant(beats, 100.0 + CONNECTS_S - 0.01 + FREE_S - 0.01)
+    assert watch.is_vacant(beats, 100.0 + CONNECTS_S - 0.01 + FREE_S)
+
+
+def test_the_sign_of_a_leader_says_whether_it_has_beaten(dsn: str) -> None:
+    async def story(leader: PostgresStash, dsn: str) -> None:
+        first = await leader.fence()
+        await until_led(leader)
+        await leader.close()
+        other = await asyncpg.connect(dsn)
+        link = Link(dsn, name="meridian watch")
+        try:
+            await link.open(asyncio.get_running_loop().time() + 10)
+            assert not (seen := await observe_leader(link)).connects
+            await other.execute(
+                "UPDATE meridian.stash SET epoch = epoch + 1, known_epoch = epoch + 1"
+            )
+            assert await observe_leader(link) == Sign(
+                Epoch(first + 1), seen.beat, held=False, beaten=first
+            )
+            assert (await observe_leader(link)).connects
+        finally:
+            await link.close()
+            await other.close()
+
+    tell(story, dsn)
 
 
 def test_a_watcher_that_saw_nothing_for_a_while_begins_anew() -> None:
