@@ -6,6 +6,7 @@ from typing import Final
 
 from pglast import ast
 
+from coordinator.core.messages.identities import Isolation
 from coordinator.pgwire.messages import Sync
 from coordinator.session.client import Client
 from coordinator.session_errors import forbidden_in_block
@@ -127,8 +128,12 @@ def may_be_short_write(statement: Statement) -> bool:
     return isinstance(statement.node, _SHORT)
 
 
-def may_be_short_in_block(statement: Statement) -> bool:
-    """The same, or SELECT FOR UPDATE of a row."""
+def may_be_short_in_block(statement: Statement, transaction: SessionTransaction) -> bool:
+    """The same, or SELECT FOR UPDATE of a row; at levels with one timestamp alone. At the others
+    the general way takes a snapshot of its own, and asks who leads again.
+    """
+    if transaction.isolation in (Isolation.READ_COMMITTED, Isolation.BOUNDED_STALENESS):
+        return False
     node = statement.node
     return isinstance(node, _SHORT) or (
         isinstance(node, ast.SelectStmt) and bool(node.lockingClause)

@@ -289,11 +289,11 @@ class StatementRunner:
 
     async def _inside(self, request: Request, execution: Execution, again: bool) -> Outcome | None:
         """The same in a block, at its snapshot; SELECT FOR UPDATE of a row, too."""
-        if execution.runs is not None or not may_be_short_in_block(request.statement):
+        own = self._transaction
+        if execution.runs is not None or not may_be_short_in_block(request.statement, own):
             return None
-        self._transaction.begin_statement(again=again)
-        catalog = (await self._transaction.snapshot()).catalog
-        known = self._bound_before(request, execution, catalog)
+        own.begin_statement(again=again)
+        known = self._bound_before(request, execution, (await own.snapshot()).catalog)
         return None if known is None else await run_short_write_in_block(execution, known)
 
     def _bound_before(

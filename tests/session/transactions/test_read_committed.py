@@ -4,10 +4,13 @@ INVARIANT  nobody is refused for news that his own later statement has seen; nob
 that were made under an older definition of their table.
 """
 
+from typing import Any
+
 import pytest
 from psycopg import errors
 
 from coordinator.core.refresh import SINCES_MAX
+from coordinator.driver.timelines import Timelines
 from tests.support.connections import Connection, all_rows, connected, on_a_loop
 from tests.support.stack import WITHOUT_LOCKS, running
 
@@ -147,3 +150,35 @@ async def test_a_key_found_free_late_is_not_given_twice() -> None:
 
         with pytest.raises((errors.UniqueViolation, errors.SerializationFailure)):
             await both_give_it()
+
+
+@on_a_loop
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"update t set v = v + 1 where id = 26",
+        b"insert into t values (27, 0)",
+        b"select * from t where id = 26 for update",
+    ],
+)
+async def test_a_statement_takes_one_snapshot(text: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each asks who leads. None is taken for the short way, which this level does not have."""
+    taken = 0
+    async with running() as stack, connected(stack, 1) as (one,):
+        timelines = stack.services.coordination
+        assert isinstance(timelines, Timelines)
+        snapshot = timelines.snapshot
+
+        async def counted(*args: Any, **options: Any) -> Any:
+            nonlocal taken
+            taken += 1
+            return await snapshot(*args, **options)
+
+        monkeypatch.setattr(timelines, "snapshot", counted)
+        await _set_up(one)
+        for _ in range(2):
+            await one.execute(b"begin isolation level read committed")
+            taken = 0
+            await one.execute(text)
+            assert taken == 1
+            await one.execute(b"rollback")
