@@ -352,4 +352,6 @@ def upstream_not_asked(patch: pytest.MonkeyPatch) -> None:
 )
 def test_planted_in_sources(plant: Plant, weather: str, monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch)
-    assert_found(Planted(plant, "sources", weather))
+    # One run in thirty has a copy that the stream could pass, and none of the first ones.
+    first = 120 if plant is copied_though_passed else 0
+    assert_found(Planted(plant, "sources", weather), first)
