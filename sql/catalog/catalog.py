@@ -283,25 +283,33 @@ class Table:
         )
         return known == replace(self, columns=_without_names(self.columns))
 
+    def rule_names(self) -> Iterator[str]:
+        """The names of checks and foreign keys, and those of NOT NULLs that are stored."""
+        yield from (check.name for check in self.checks)
+        yield from (key.name for key in self.foreign_keys)
+        yield from (column.not_null_name for column in self.columns if column.not_null_name)
+
     def column(self, name: str) -> Column | None:
         """The column of that name, or None."""
         return next((column for column in self.columns if column.name == name), None)
 
 
 class NamedTables(dict[tuple[str, str], Table]):
-    """Tables by schema and name, which are found by oid and by the names of their keys, too.
+    """Tables by schema and name, which are found by oid and by names of their constraints, too.
 
     A change costs what it changes: a copy is made without a look at the tables. Items are set and
     deleted, one by one; other ways to change a dictionary are not for it.
     """
 
-    __slots__ = ("by_oid", "fed", "keys_named", "materialized", "with_history")
+    __slots__ = ("by_oid", "fed", "keys_named", "materialized", "rules_named", "with_history")
 
     def __init__(self, tables: Mapping[tuple[str, str], Table]) -> None:
         super().__init__()
         self.by_oid: dict[int, Table] = {}
         self.keys_named: dict[tuple[str, str], tuple[tuple[Table, Key], ...]] = {}
         """By schema and name; a catalog that fits has one of each."""
+        self.rules_named: dict[tuple[str, str], int] = {}
+        """How many checks, foreign keys and NOT NULLs with a stored name have schema and name."""
         self.with_history: dict[int, Table] = {}
         """By oid, those with a history of their own."""
         self.materialized: dict[int, Table] = {}
@@ -310,11 +318,8 @@ class NamedTables(dict[tuple[str, str], Table]):
         """By oid, those that a source feeds."""
         if isinstance(tables, NamedTables):
             super().update(tables)
-            self.by_oid.update(tables.by_oid)
-            self.keys_named.update(tables.keys_named)
-            self.with_history.update(tables.with_history)
-            self.materialized.update(tables.materialized)
-            self.fed.update(tables.fed)
+            for found_by in self.__slots__:
+                getattr(self, found_by).update(getattr(tables, found_by))
         else:
             for name, table in tables.items():
                 self[name] = table
@@ -333,6 +338,9 @@ class NamedTables(dict[tuple[str, str], Table]):
         for key in table.keys:
             named = (table.schema, key.name)
             self.keys_named[named] = (*self.keys_named.get(named, ()), (table, key))
+        for rule in table.rule_names():
+            named = (table.schema, rule)
+            self.rules_named[named] = self.rules_named.get(named, 0) + 1
 
     def __delitem__(self, name: tuple[str, str]) -> None:
         self._forget(self[name])
@@ -349,6 +357,11 @@ class NamedTables(dict[tuple[str, str], Table]):
             others = tuple(one for one in self.keys_named.pop(named, ()) if one[0] is not table)
             if others:
                 self.keys_named[named] = others
+        for rule in table.rule_names():
+            named = (table.schema, rule)
+            self.rules_named[named] -= 1
+            if not self.rules_named[named]:
+                del self.rules_named[named]
 
 
 @dataclass(frozen=True, slots=True)

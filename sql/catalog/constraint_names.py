@@ -33,34 +33,35 @@ def not_null_name(table: Table, column: Column) -> str:
 
 class ConstraintsBeside:
     """The names of constraints of the other tables in a table's schema, which no made-up name may
-    be, although one that is given may. They are looked for when the first name is.
+    be, although one that is given may. It looks for one name at a time: there may be many tables.
     """
 
     def __init__(self, catalog: Catalog, table: Table) -> None:
-        self._catalog, self._table = catalog, table
-        self._stored: set[str] | None = None
-        self._alike: list[Table] = []
+        self._tables, self._table = catalog.named_tables, table
 
     def __contains__(self, name: object) -> bool:
-        if self._stored is None:
-            self._stored = {*self._look()}
-        return name in self._stored or any(
+        if not isinstance(name, str):
+            return False
+        own, tables = self._table, self._tables
+        named = own.schema, name
+        if any(other.oid != own.oid for other, _ in tables.keys_named.get(named, ())):
+            return True
+        stored = tables.by_oid.get(own.oid)
+        mine = 0 if stored is None else [*stored.rule_names()].count(name)
+        return tables.rules_named.get(named, 0) > mine or any(
             name == not_null_name(other, column)
-            for other in self._alike
+            for other in self._alike(name)
             for column in other.columns
             if column.not_null
         )
 
-    def _look(self) -> Iterator[str]:
-        own = self._table
-        for other in self._catalog.tables.values():
-            if other.schema != own.schema or other.oid == own.oid:
-                continue
-            # Names that are not stored begin with the table's: of others they cannot be ours.
-            if other.name.startswith(own.name) or own.name.startswith(other.name):
-                self._alike.append(other)
-            yield from _rule_names(other)
-            yield from (column.not_null_name for column in other.columns if column.not_null_name)
+    def _alike(self, name: str) -> Iterator[Table]:
+        """Tables whose NOT NULLs may be called so by themselves: the name begins with theirs."""
+        for place, character in enumerate(name):
+            if character == "_":
+                other = self._tables.get((self._table.schema, name[:place]))
+                if other is not None and other.oid != self._table.oid:
+                    yield other
 
 
 def settled_constraint_names(table: Table, named: Collection[str]) -> set[str]:

@@ -1,19 +1,26 @@
 """`NamedTables`: whatever way it came about, it finds the same as a search through all tables."""
 
 import random
+from collections import Counter
 from dataclasses import replace
 
-from sql.catalog.catalog import Catalog, Column, Key, NamedTables, Table
+from sql.catalog.catalog import Catalog, CheckConstraint, Column, Key, NamedTables, Table
 from sql.types.sql_type import INT8
 
 COLUMNS = (Column("id", INT8),)
+NAMED = (Column("id", INT8, not_null=True, not_null_name="c1"),)
 
 
 def some_table(draw: random.Random, oid: int) -> Table:
     keys = tuple(Key(f"k{draw.randrange(6)}", (0,)) for _ in range(draw.randrange(3)))
     history = draw.choice([None, 1])
+    rules = tuple(
+        CheckConstraint(f"c{draw.randrange(4)}", "true") for _ in range(draw.randrange(3))
+    )
+    columns = draw.choice([COLUMNS, NAMED])
     name, schema = f"t{draw.randrange(6)}", draw.choice(["public", "s"])
-    return Table(oid, schema, name, f"shard{oid}", COLUMNS, keys=keys, history_us=history)
+    table = Table(oid, schema, name, f"shard{oid}", columns, keys=keys, history_us=history)
+    return replace(table, checks=rules)
 
 
 def assert_finds_all(tables: NamedTables) -> None:
@@ -24,6 +31,8 @@ def assert_finds_all(tables: NamedTables) -> None:
     for table in found:
         for key in table.keys:
             keys.setdefault((table.schema, key.name), []).append((table.oid, key))
+    rules = Counter((table.schema, name) for table in found for name in table.rule_names())
+    assert tables.rules_named == rules
     assert {
         name: sorted(((t.oid, k) for t, k in of), key=repr)
         for name, of in tables.keys_named.items()
