@@ -42,7 +42,7 @@ class Listener:
     def __init__(
         self, world: World, server: Server, memory: Memory, owner: int, channels: Sequence[str]
     ) -> None:
-        self.server = server.number
+        self.epoch = epoch_of(server)
         self.channels = tuple(channels)
         self.heard: list[Heard] = []
         self.asked_at = now_us()
@@ -141,3 +141,9 @@ class Listener:
 def now_us() -> int:
     """The loop's time, as histories have it."""
     return int(asyncio.get_running_loop().time() * 1_000_000)
+
+
+def epoch_of(server: Server) -> int:
+    """That of a server which sessions talk to; no two share one."""
+    assert server.epoch is not None, "who serves has taken over"
+    return server.epoch

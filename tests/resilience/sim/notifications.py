@@ -33,7 +33,7 @@ from tests.resilience.history.events import (
     Transaction,
     Write,
 )
-from tests.resilience.sim.listener import Heard, Listener
+from tests.resilience.sim.listener import Heard, Listener, epoch_of
 from tests.resilience.sim.rows import number_of, table_of, timeline_of
 from tests.resilience.sim.session import Session
 from tests.resilience.sim.transaction import STRICT
@@ -49,11 +49,11 @@ FULL = "54000"
 
 @dataclass(slots=True)
 class Saying:
-    """What a transaction says: where it ran, whom sessions hear as its sender, on which channels in
-    which order.
+    """What a transaction says: under which epoch it ran (servers are numbered by when they start,
+    not by who took over last), whom sessions hear as its sender, on which channels in which order.
     """
 
-    server: int = 0
+    epoch: int = 0
     sender: int = 0
     channels: tuple[str, ...] = ()
 
@@ -124,7 +124,7 @@ class Notifications(Usual):
             self._keys[value] = last.key
 
         async def body(session: Session) -> tuple[Operation, ...]:
-            saying.server, saying.sender = session.server.number, session.owner
+            saying.epoch, saying.sender = epoch_of(session.server), session.owner
             told: list[Operation] = []
             for operation in operations:
                 told.append(await perform(session, operation))
@@ -181,10 +181,10 @@ class _Judge:
             ended = self._ended(transaction)
             if ended is None or self._began(transaction) <= listener.listens_at:
                 continue
-            if saying.server < listener.server:
-                why = f"server {saying.server} has said {value}: {listener.server} had taken over"
+            if saying.epoch < listener.epoch:
+                why = f"epoch {saying.epoch} has said {value}: {listener.epoch} had begun"
                 yield Finding("deposed", why, (transaction,))
-            if saying.server != listener.server or ended >= listener.drained_at:
+            if saying.epoch != listener.epoch or ended >= listener.drained_at:
                 continue
             for channel in set(saying.channels) & set(listener.channels):
                 # What was not taken when UNLISTEN came is never taken.
@@ -250,13 +250,13 @@ class _Judge:
 
     def _disagreement(self, one: Listener, other: Listener) -> Iterator[Finding]:
         """J2, of two."""
-        if one.server != other.server:
+        if one.epoch != other.epoch:
             return
         theirs = {(each.channel, each.value) for each in other.heard}
         ours = [p for each in one.heard if (p := (each.channel, each.value)) in theirs]
         shared = set(ours)
         if [p for each in other.heard if (p := (each.channel, each.value)) in shared] != ours:
-            yield Finding("order", f"two listeners of server {one.server} disagree about {ours}")
+            yield Finding("order", f"two listeners of epoch {one.epoch} disagree about {ours}")
 
 
 def _values(transaction: Transaction) -> Iterator[int]:

@@ -97,6 +97,7 @@ def test_the_faults_are_real(total: Sum, fault: str) -> None:
         (971538, "short writes", "locks"),
         (987459, "skew", "wrong days"),
         (987192, "sources", "successions"),
+        (1004501, "notifications", "successions"),
     ],
 )
 def test_seeds_that_found_a_bug(seed: int, workload: str, weather: str) -> None:
