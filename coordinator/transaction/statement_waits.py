@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Final, TypeAlias, TypeVar
 
 from coordinator import session_errors as wrong
+from coordinator.core.locking.modes import LOCK_WAIT_EVENTS, LockTag
 from coordinator.transaction.progress import Progress
 from coordinator.variables.variables import Variables
 from storage.clock import Clock
@@ -45,10 +46,10 @@ class StatementWaits:
         finally:
             self.wait_event = None
 
-    async def in_lock_time(self, asked: Awaitable[_Asked], event: str) -> _Asked:
-        """What is asked for, within `lock_timeout`; `event`: what it is. Raises 55P03."""
+    async def in_lock_time(self, asked: Awaitable[_Asked], tag: type[LockTag]) -> _Asked:
+        """What is asked for, within `lock_timeout`; `tag`: of what is waited for. Raises 55P03."""
         limit = self._variables.milliseconds("lock_timeout")
-        with self.waiting("Lock", event), self.watch_lock_wait():
+        with self.waiting("Lock", LOCK_WAIT_EVENTS[tag]), self.watch_lock_wait():
             if limit == 0:
                 return await asked
             try:

@@ -672,7 +672,7 @@ class SessionTransaction(StatementWaits):
 
     async def lease(self, tables: tuple[Table, ...]) -> None:
         """Wait until nobody else may commit writes to these tables. Raises 55P03."""
-        await self.in_lock_time(self._coordination.lease(self.id, tables), TableTag.wait_event)
+        await self.in_lock_time(self._coordination.lease(self.id, tables), TableTag)
 
     async def lock(
         self,
@@ -698,7 +698,7 @@ class SessionTransaction(StatementWaits):
                 ticket=0 if is_advisory else self._ticket,
                 timeline=timeline,
             ),
-            tag.wait_event,
+            type(tag),
         )
         if is_advisory:
             self.waited = self.waited or answer.granted
@@ -727,7 +727,7 @@ class SessionTransaction(StatementWaits):
                 implicit=implicit,
                 limit=limit,
             ),
-            RowTag.wait_event,
+            RowTag,
         )
         return self._locked(answer)
 
@@ -760,7 +760,7 @@ class SessionTransaction(StatementWaits):
                 single=True,
                 timeline=blocks.timeline,
             ),
-            blocks.tag.wait_event,
+            type(blocks.tag),
         )
         self._ticket = answer.ticket
 

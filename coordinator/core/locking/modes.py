@@ -12,7 +12,7 @@ Not here: who holds and who waits (`lock_table.py`).
 
 from collections.abc import Hashable, Mapping
 from enum import Enum, IntFlag
-from typing import ClassVar, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from sql.catalog.oids import DATABASE_OID
 from storage.fast_dataclass import fast_dataclass
@@ -122,7 +122,6 @@ class LockWait(Enum):
 class TableTag:
     """A table, by oid."""
 
-    wait_event: ClassVar[str] = "relation"
     table: int
 
     def describe(self) -> str:
@@ -134,7 +133,6 @@ class TableTag:
 class RowTag:
     """A row of a table: the values of its primary key, or its identity (source, index)."""
 
-    wait_event: ClassVar[str] = "transactionid"
     table: int
     key: tuple[Hashable, ...]
     by_identity: bool = False
@@ -148,7 +146,6 @@ class RowTag:
 class AdvisoryTag:
     """The key of an advisory lock; `two_keys`: it was given as two integers, not as one bigint."""
 
-    wait_event: ClassVar[str] = "advisory"
     high: int
     low: int
     two_keys: bool
@@ -172,3 +169,10 @@ class AdvisoryTag:
 _MASK: Final = 0xFFFFFFFF
 
 LockTag: TypeAlias = TableTag | RowTag | AdvisoryTag
+
+LOCK_WAIT_EVENTS: Final[Mapping[type[LockTag], str]] = {
+    TableTag: "relation",
+    RowTag: "transactionid",
+    AdvisoryTag: "advisory",
+}
+"""What pg_stat_activity shows of who waits for such a tag."""
