@@ -22,12 +22,22 @@ from coordinator.core.messages.identities import Isolation
 from coordinator.core.messages.replies import Snapshot
 from coordinator.core.predicates import ReadPredicate
 from sql.catalog.catalog import Key as TableKey
+from sql.catalog.catalog import Table
 from sql.errors import SqlError
 from storage.batch import ShardView
 from storage.errors import NotFound
 from storage.types import Timestamp
 from tests.resilience.history.events import Key
-from tests.resilience.sim.rows import KeyRead, Row, number_of, table_of
+from tests.resilience.sim.rows import (
+    COLUMNS,
+    KEYED,
+    KeyRead,
+    Row,
+    number_of,
+    primary_key,
+    table_of,
+    timeline_of,
+)
 from tests.resilience.sim.transaction import AGAIN_MAX, STRICT, Transaction
 from tests.resilience.sim.world import Broken
 
@@ -298,3 +308,11 @@ class Queries(Transaction):
         if not self.world.is_precise:
             return None
         return KeyRead(frozenset(number_of(key) for key in keys if table_of(key) == name))
+
+    async def new_table(self, name: str) -> Table:
+        """A definition that nobody has used."""
+        oid, shard = await self._driver.new_table_id()
+        is_keyed = self.world.is_keyed or name[0] in KEYED
+        keys = (primary_key(name),) if is_keyed else ()
+        line = timeline_of(name).name
+        return Table(oid, "public", name, shard, COLUMNS, timeline=line, keys=keys)

@@ -53,9 +53,7 @@ from tests.resilience.sim.rows import (
     insertion,
     number_of,
     old_rows,
-    primary_key,
     table_of,
-    timeline_of,
 )
 from tests.resilience.sim.transaction import Result
 from tests.resilience.sim.view_maintenance import PROGRAM
@@ -205,8 +203,12 @@ class Session(Queries):
     def _really(self, told: tuple[Operation, ...]) -> tuple[Operation, ...]:
         return self.if_nothing if self._affected == 0 and self.if_nothing else told
 
-    async def change_both(self, *changes: tuple[Key, Make]) -> None:
-        """Short writes that are sent at once: transactions of their own, in this order."""
+    async def change_both(
+        self, *changes: tuple[Key, Make], failed: Callable[[SqlError], None]
+    ) -> None:
+        """Short writes that are sent at once: transactions of their own, in this order. `failed`
+        is told at once of each that fails: the answers to those behind it may never come.
+        """
         self._driver.abort(self._txn)
         self.asked_to_commit = True
         self.world.tally.changed_by_key += len(changes)
@@ -215,7 +217,7 @@ class Session(Queries):
         async with asyncio.TaskGroup() as tasks:
             for key, make in changes:
                 change = self._key_change(self.table(table_of(key)), make)
-                sent.append(tasks.create_task(self._failure_of(change)))
+                sent.append(tasks.create_task(self._failure_of(change, failed)))
                 await asyncio.sleep(0)
                 await asyncio.sleep(0)
         for one in sent:
@@ -228,12 +230,17 @@ class Session(Queries):
         self._begin()
         self._snapshot = await self._driver.snapshot(self._txn)
 
-    async def _failure_of(self, change: KeyChange) -> SqlError | LockBlocks | None:
+    async def _failure_of(
+        self, change: KeyChange, failed: Callable[[SqlError], None]
+    ) -> SqlError | LockBlocks | None:
         if self._heard.count:
             return None  # what comes next is sent only if nothing has been answered yet
         try:
             await self._write_alone(change)
-        except (SqlError, LockBlocks) as failure:
+        except LockBlocks as waits:
+            return waits
+        except SqlError as failure:
+            failed(failure)
             return failure
         return None
 
@@ -490,11 +497,3 @@ class Session(Queries):
         """What the transaction computes rows by (A6 of `coordinator/core/validation.py`)."""
         self._names += names
         self._driver.looked_up(self._txn, names)
-
-    async def new_table(self, name: str) -> Table:
-        """A definition that nobody has used."""
-        oid, shard = await self._driver.new_table_id()
-        is_keyed = self.world.is_keyed or name[0] in KEYED
-        keys = (primary_key(name),) if is_keyed else ()
-        line = timeline_of(name).name
-        return Table(oid, "public", name, shard, COLUMNS, timeline=line, keys=keys)

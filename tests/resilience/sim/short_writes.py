@@ -178,15 +178,21 @@ class ShortWrites(Counter):
         first, second = self._draw.values.next(), self._draw.values.next()
         self._pairs.append((first, second))
 
+        def failed(error: BaseException) -> None:
+            """What failed for good, or is not known, keeps nobody from going on."""
+            for_good = not isinstance(error, RequestRefused) or error.reason is RefusedReason.OTHER
+            if for_good and (first, second) in self._pairs:
+                self._pairs.remove((first, second))
+
         async def body(session: Session) -> tuple[Operation, ...]:
             try:
                 await session.change_both(
-                    (PAIRS[0], add_rows([(1, 0, first)])), (PAIRS[1], add_rows([(1, 0, second)]))
+                    (PAIRS[0], add_rows([(1, 0, first)])),
+                    (PAIRS[1], add_rows([(1, 0, second)])),
+                    failed=failed,
                 )
             except BaseException as error:
-                # What failed for good, or is not known, keeps nobody from going on.
-                if not isinstance(error, RequestRefused) or error.reason is RefusedReason.OTHER:
-                    self._pairs.remove((first, second))
+                failed(error)
                 raise
             return (NOTHING,)
 

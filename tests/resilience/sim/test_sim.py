@@ -98,6 +98,7 @@ def test_the_faults_are_real(total: Sum, fault: str) -> None:
         (987459, "skew", "wrong days"),
         (987192, "sources", "successions"),
         (1004501, "notifications", "successions"),
+        (1014282, "short writes", "mixed"),
     ],
 )
 def test_seeds_that_found_a_bug(seed: int, workload: str, weather: str) -> None:
