@@ -107,25 +107,26 @@ class SingleKey:
 
     __slots__ = ("_arrays", "_hashes", "_id", "fields", "key", "table", "types", "values")
 
-    def __init__(self, table: Table, key: Key, values: KeyValues) -> None:
+    def __init__(
+        self, table: Table, key: Key, values: KeyValues, like: "SingleKey | None" = None
+    ) -> None:
+        """`like`: one of the same columns, whose names and types are kept."""
         self.table = table
         self.key = key
         self.values = values
-        self.fields = key_field_names(table, key)
-        self.types = tuple([arrow_type(table.columns[at].type) for at in key.columns])
-        """The Arrow types of the key's columns."""
+        if like is None:
+            self.fields = key_field_names(table, key)
+            self.types = tuple([arrow_type(table.columns[at].type) for at in key.columns])
+            """The Arrow types of the key's columns."""
+            self._id = -1
+        else:
+            self.fields, self.types, self._id = like.fields, like.types, like.columns_id
         self._arrays: Sequence[Any] | None = None
         self._hashes: Hashes | Sequence[int] | None = None
-        self._id = -1
 
     def having(self, values: KeyValues) -> "SingleKey":
         """The same columns with other values."""
-        one = SingleKey.__new__(SingleKey)
-        one.table, one.key, one.values = self.table, self.key, values
-        one.fields, one.types = self.fields, self.types
-        one._arrays = one._hashes = None
-        one._id = self.columns_id
-        return one
+        return SingleKey(self.table, self.key, values, like=self)
 
     @property
     def columns_id(self) -> int:
