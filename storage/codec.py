@@ -18,7 +18,7 @@ Arrow stream are decoded without a copy: they point into the value.
 import json
 import struct
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 from pyroaring import BitMap64
@@ -69,7 +69,7 @@ def decode_batch(value: bytes) -> WriteBatch:
     if header_length:
         header = json.loads(value[_PREFIX.size : rows_start])
         staged = tuple(DataFile(Source(name), *rest) for name, *rest in header["staged"])
-        deletes = _decode_deletes(header["deletes"], value, bitmaps_start)
+        deletes = _decode_deletes(dict(header["deletes"]), value, bitmaps_start)
     rows = None
     if rows_length and magic == _MAGIC_OF_VALUES:
         rows = _decode_values(value[rows_start:bitmaps_start])
@@ -120,9 +120,9 @@ def _decode_values(encoded: bytes) -> pa.Table:
     return table_of_json(encoded[start : start + length], encoded[start + length :])
 
 
-def _decode_deletes(lengths: Sequence[tuple[str, int]], value: bytes, start: int) -> Deletes:
+def _decode_deletes(lengths: Mapping[str, int], value: bytes, start: int) -> Deletes:
     deletes: dict[Source, BitMap64] = {}
-    for source, length in lengths:
+    for source, length in lengths.items():
         deletes[Source(source)] = BitMap64.deserialize(value[start : start + length])
         start += length
     return deletes
