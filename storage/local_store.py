@@ -350,7 +350,8 @@ def _content(file: int) -> bytes:
 def _write(file: int, content: bytes) -> None:
     left = memoryview(content)
     while left:
-        left = left[os.write(file, left) :]
+        written = os.write(file, left)
+        left = left[written:]
 
 
 def _set_modified(file: int, modified_ms: int) -> None:
