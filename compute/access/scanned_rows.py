@@ -43,12 +43,26 @@ def scanned_rows(
     """The rows at these places (S1); None if a file would have to be read, and may not be."""
     if len(places) == 1 and (row := _warm_row(index, view, scan, places[0])) is not None:
         return [row]
-    found: list[Row] = []
+    found = rows_by_place(index, view, scan, places, may_read=may_read)
+    return None if found is None else list(found.values())
+
+
+def rows_by_place(
+    index: KeyIndex,
+    view: ShardView,
+    scan: Scan,
+    places: Sequence[RowIdentity],
+    *,
+    may_read: bool,
+) -> dict[RowIdentity, Row] | None:
+    """The same, by their places."""
+    found: dict[RowIdentity, Row] = {}
     for source, numbers in _by_source(view, places):
         part = view.inline_slice(source)
         at: Sequence[int] = numbers
         if part is not None and isinstance(part.stored, UnencodedRows):
-            found += _stored_rows(scan, source, part.stored, numbers)
+            rows_of_part = _stored_rows(scan, source, part.stored, numbers)
+            found |= zip([(source, number) for number in numbers], rows_of_part, strict=True)
             continue
         if part is not None:
             rows = part.rows
@@ -58,11 +72,10 @@ def scanned_rows(
                 return None
             rows, at = index.read_rows(view.shard, file, numbers), range(len(numbers))
         cells = ScannedCells(rows, view.schema, scan)
-        if scan.identity is None:
-            found += [cells.row(row) for row in at]
-        else:
-            pairs = zip(numbers, at, strict=True)
-            found += [(*cells.row(row), str(source), number) for number, row in pairs]
+        for number, row in zip(numbers, at, strict=True):
+            values = cells.row(row)
+            has_identity = scan.identity is not None
+            found[source, number] = (*values, str(source), number) if has_identity else values
     return found
 
 

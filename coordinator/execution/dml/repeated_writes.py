@@ -25,7 +25,6 @@ from typing import Final
 import pyarrow as pa
 
 from compute.access.point_reads import (
-    NotAnsweredReason,
     PointRead,
     plan_point_change,
     point_value,
@@ -229,26 +228,24 @@ async def _change(
             break
         keys[key] = None
         sets.append((*values, *given))
-    await work.look_at_rows(modify.table, _having(modify.table, statement.key, list(keys)))
+    wanted = list(keys)
+    await work.look_at_rows(modify.table, _having(modify.table, statement.key, wanted))
     view = work.views[RelationId(modify.table.shard)]
-    index = execution.services.key_index
-
-    def found(*, may_read: bool) -> list[list[Row] | NotAnsweredReason]:
-        return [reading.rows(index, view, values, may_read=may_read) for values in sets]
-
+    found = partial(reading.rows_of_each, execution.services.key_index, view, wanted)
     try:
         groups = found(may_read=False)
-        if NotAnsweredReason.FILES in groups:
-            groups = await asyncio.to_thread(lambda: found(may_read=True))
+        if groups is None:
+            groups = await asyncio.to_thread(found, may_read=True)
+    except (pa.ArrowException, OverflowError):
+        raise NotRepeatable from None
     except Exception:
         await execution.services.coordination.examine([view])
         raise
     rows: list[Row] = []
     counts: list[int] = []
     turns = begun_turns()
+    assert groups is not None, "who may read files answers"
     for values, group in zip(sets, groups, strict=True):
-        if isinstance(group, NotAnsweredReason):
-            raise NotRepeatable
         made = await run_point_plan(execution, reading, group, values)
         if reading.has_functions:
             await turns.give_way()
