@@ -5,6 +5,7 @@
     values           INSERT of 1,000 rows in the text, as pandas and psycopg2 send it
     copy             asyncpg's copy_records_to_table (binary); COPY of dates in a form of people
     any              SELECT .. WHERE id = ANY($1) of 1,000 keys
+    one_by_one       one block of 5,000 UPDATEs by key, each answered before the next
 
 Seconds of the whole load, client included, and processor time of the server. Rounds are
 interleaved; medians are printed, and the ratios.
@@ -152,6 +153,12 @@ def _any(connection: Connection, _: str) -> None:
         connection.execute("select id, n from old where id = any(%s)", [keys]).fetchall()
 
 
+def _one_by_one(connection: Connection, _: str) -> None:
+    with connection.transaction():
+        for n in range(5_000):
+            connection.execute(_UPDATE, [n, n * 3], prepare=True)
+
+
 TABLES: Mapping[str, str] = {
     "wide": "a int, b text, c float8, d bool, e bigint, f text, g int",
     "plain": "id int8, name text",
@@ -160,17 +167,19 @@ TABLES: Mapping[str, str] = {
     "forms": "a date, b date, c timestamptz, d int, e interval",
 }
 _UPSERT = "insert into old values (%s, 1, %s) on conflict (id) do update set n = old.n + 1"
+_UPDATE = "update old set n = n + %s where id = %s"
 LOADS: Mapping[str, Callable[[Connection, str], None]] = {
     "jdbc": _jdbc,
     "rewritten": _rewritten,
     "plain": _many("insert into plain values (%s, %s)", 20_000, lambda n: (n, f"name {n}")),
     "keyed": _many("insert into keyed values (%s, 1, %s)", 20_000, lambda n: (n, f"name {n}")),
     "upsert": _many(_UPSERT, 5_000, lambda n: (n * 5, f"name {n}")),
-    "update": _many("update old set n = n + %s where id = %s", 3_000, lambda n: (n, n * 3)),
+    "update": _many(_UPDATE, 3_000, lambda n: (n, n * 3)),
     "values": _values,
     "copy": _copy,
     "forms": _forms,
     "any": _any,
+    "one_by_one": _one_by_one,
 }
 
 
