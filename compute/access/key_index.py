@@ -327,11 +327,11 @@ class KeyIndex:
         self, shard: ShardId, part: InlineSlice, key: SingleKey, *, may_read: bool
     ) -> SortedKeys | None:
         """The key columns of a slice that is not in the dictionary."""
-        place = _place(shard, part.source, key)
         if part.source == OWN:
             # They have the same name in every transaction, and others come with each statement.
             is_small = may_read or part.num_rows <= OWN_ROWS_MAX
             return SortedKeys(columns_of_key(key.key, part.rows), once=True) if is_small else None
+        place = _place(shard, part.source, key)
         columns = self._columns.get(place)
         if columns is None and (may_read or part.num_rows <= SMALL_ROWS_MAX):
             columns = SortedKeys(columns_of_key(key.key, part.rows))

@@ -175,6 +175,17 @@ class NewKeys:
         self.is_small = rows.num_rows <= KEYS_MAX and not floating
         """Whether the keys are looked up as Python values, which NaN cannot be (Y2)."""
 
+    @classmethod
+    def of_values(cls, table: Table, key: Key, values: Sequence[tuple[Value, ...]]) -> "NewKeys":
+        """Keys of the table itself, given as values. Raises pa.ArrowException, OverflowError if one
+        is outside of its column's type.
+        """
+        arrays = [
+            to_array([one[place] for one in values], table.columns[at].type)
+            for place, at in enumerate(key.columns)
+        ]
+        return cls(table, key, pa.table(arrays, names=_names(key)))
+
     @property
     def count(self) -> int:
         """How many rows have a key."""

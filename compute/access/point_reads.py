@@ -22,13 +22,14 @@ import pyarrow as pa
 
 from compute.access.key_index import KeyIndex
 from compute.access.key_predicates import NewKeys, NoSuchKeyError, SingleKey
+from compute.access.row_keys import RowKey
 from compute.access.row_predicates import column_equality
 from compute.access.scanned_rows import rows_by_place, scanned_rows
 from compute.access.sorted_keys import TooManyRows
 from compute.arrow import batch_schema
 from compute.computed_values import computed_values
 from compute.identity_cache import IdentityCache
-from compute.reference.arrow import BatchMaker, to_array
+from compute.reference.arrow import BatchMaker
 from compute.reference.executor import PreparedPlan, run_over_rows
 from compute.reference.expressions import Row
 from compute.scan import row_count_bound
@@ -117,36 +118,25 @@ class PointRead:
         found = scanned_rows(index, view, self._scan, places, may_read=may_read)
         return NotAnsweredReason.FILES if found is None else found
 
-    def rows_of_each(
-        self,
-        index: KeyIndex,
-        view: ShardView,
-        keys: Sequence[tuple[Value, ...]],
-        *,
-        may_read: bool,
-    ) -> list[list[Row]] | None:
-        """`rows` for each of some different values of a unique key that is not deferrable; what a
-        look-up needs is done once. None: a file would have to be read (R2). Thread-safe. Raises
-        pa.ArrowException, OverflowError if one is outside of its column's type.
+    def keys_of(self, values: Sequence[tuple[Value, ...]]) -> NewKeys:
+        """What `rows_by_key` looks up; NULL is equal to nothing. Raises pa.ArrowException,
+        OverflowError if a value is outside of its column's type.
         """
-        given = [values for values in keys if None not in values]
-        if not given:
-            return [[] for _ in keys]
-        arrays = [
-            to_array([values[place] for values in given], self._table.columns[at].type)
-            for place, at in enumerate(self._key.columns)
-        ]
-        names = [f"k{place}" for place in range(len(arrays))]
-        wanted = NewKeys(self._table, self._key, pa.table(arrays, names=names))
-        files = index.files(view, wanted)
-        if files and not may_read and not index.is_warm(view, wanted, files):
+        known = [one for one in values if None not in one]
+        return NewKeys.of_values(self._table, self._key, known)
+
+    def rows_by_key(
+        self, index: KeyIndex, view: ShardView, keys: NewKeys, *, may_read: bool
+    ) -> dict[RowKey, Row] | None:
+        """`rows` for each of some values of a unique key that is not deferrable; what a look-up
+        needs is done once. None: a file would have to be read (R2). Thread-safe.
+        """
+        files = index.files(view, keys)
+        if files and not may_read and not index.is_warm(view, keys, files):
             return None
-        places = index.locate(view, wanted, {}, files)
-        found = rows_by_place(index, view, self._scan, [*places.values()], may_read=may_read)
-        if found is None:
-            return None
-        by_key = {key: [found[place]] for key, place in places.items()}
-        return [by_key.get(values, []) for values in keys]
+        places = index.locate(view, keys, {}, files)
+        rows = rows_by_place(index, view, self._scan, [*places.values()], may_read=may_read)
+        return None if rows is None else {key: rows[place] for key, place in places.items()}
 
     @property
     def has_functions(self) -> bool:

@@ -73,9 +73,8 @@ def rows_by_place(
             rows, at = index.read_rows(view.shard, file, numbers), range(len(numbers))
         cells = ScannedCells(rows, view.schema, scan)
         for number, row in zip(numbers, at, strict=True):
-            values = cells.row(row)
-            has_identity = scan.identity is not None
-            found[source, number] = (*values, str(source), number) if has_identity else values
+            identity = () if scan.identity is None else (str(source), number)
+            found[source, number] = (*cells.row(row), *identity)
     return found
 
 

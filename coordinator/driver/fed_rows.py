@@ -26,7 +26,7 @@ from compute.access.key_index import KeyIndex
 from compute.access.key_predicates import NewKeys
 from compute.access.located_rows import fetch_located_rows
 from compute.access.row_keys import row_keys
-from compute.reference.arrow import BatchMaker, to_array, to_values
+from compute.reference.arrow import BatchMaker, to_values
 from coordinator.driver.maintenance_effects import RunBlocking
 from ingest.postgres.fold import (
     FoldedChanges,
@@ -258,11 +258,7 @@ class FedRows:
         if not gone or folded.truncated:
             return {}
         assert self._index is not None, "who feeds tables with keys finds their rows"
-        arrays = [
-            to_array([_known(values[place]) for values in gone], table.columns[at].type)
-            for place, at in enumerate(key.columns)
-        ]
-        keys = NewKeys(table, key, pa.table(arrays, names=[f"k{n}" for n in range(len(arrays))]))
+        keys = NewKeys.of_values(table, key, [tuple(map(_known, values)) for values in gone])
         located = self._index.locate(view, keys, {}, self._index.files(view, keys))
         names = row_keys(key, keys.given)
         return {

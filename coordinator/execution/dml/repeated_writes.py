@@ -231,22 +231,23 @@ async def _change(
     wanted = list(keys)
     await work.look_at_rows(modify.table, _having(modify.table, statement.key, wanted))
     view = work.views[RelationId(modify.table.shard)]
-    found = partial(reading.rows_of_each, execution.services.key_index, view, wanted)
+    look_up = partial(
+        reading.rows_by_key, execution.services.key_index, view, reading.keys_of(wanted)
+    )
     try:
-        groups = found(may_read=False)
-        if groups is None:
-            groups = await asyncio.to_thread(found, may_read=True)
-    except (pa.ArrowException, OverflowError):
-        raise NotRepeatable from None
+        found = look_up(may_read=False)
+        if found is None:
+            found = await asyncio.to_thread(look_up, may_read=True)
     except Exception:
         await execution.services.coordination.examine([view])
         raise
     rows: list[Row] = []
     counts: list[int] = []
     turns = begun_turns()
-    assert groups is not None, "who may read files answers"
-    for values, group in zip(sets, groups, strict=True):
-        made = await run_point_plan(execution, reading, group, values)
+    assert found is not None, "R2: who may read files answers"
+    for key, values in zip(wanted, sets, strict=True):
+        old = [found[key]] if key in found else []
+        made = await run_point_plan(execution, reading, old, values)
         if reading.has_functions:
             await turns.give_way()
         rows += made

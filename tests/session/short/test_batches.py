@@ -8,7 +8,9 @@ import asyncio
 import os
 import random
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from datetime import UTC, date, datetime, timedelta
+from uuid import UUID
 
 import pytest
 
@@ -219,10 +221,8 @@ def _plain(answers: Sequence[BackendMessage]) -> str:
     )
 
 
-async def _told(
-    script: Batches, *, short: bool
-) -> tuple[list[tuple[bytes, list[BackendMessage]]], int]:
-    """What the client is told, and how many runs were done with others."""
+def _counted(patch: pytest.MonkeyPatch) -> Callable[[], int]:
+    """How many runs were done with others."""
     together = 0
     execute = statement_runner.execute_repeatedly
 
@@ -232,12 +232,20 @@ async def _told(
         together += 1 + len(done.others)
         return done
 
+    patch.setattr(statement_runner, "execute_repeatedly", counted)
+    return lambda: together
+
+
+async def _told(
+    script: Batches, *, short: bool
+) -> tuple[list[tuple[bytes, list[BackendMessage]]], int]:
+    """What the client is told, and how many runs were done with others."""
     limits = ExecutionLimits(short_reads=short, short_writes=short)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(statement_runner, "execute_repeatedly", counted)
+        together = _counted(patch)
         async with running(limits=limits, stash=Alone()) as stack:
             told = await asyncio.to_thread(_answers, stack.dsn, script)
-    return told, together
+    return told, together()
 
 
 @pytest.mark.parametrize("seed", range(SCRIPTS))
@@ -311,3 +319,49 @@ async def test_rows_of_text_get_values_of_sequences_and_of_the_clock() -> None:
         assert await all_rows(one, "select b from u where a in (1, 2, 3, 4, 121) order by a") == [
             (7,), (1,), (2,), (7,), (0,),
         ]  # fmt: skip
+
+
+KEYS = {
+    "int2": range(60),
+    "int8": range(60),
+    "varchar(9)": [f"é{n}" for n in range(60)],
+    "uuid": [UUID(int=7_919 * n + 3) for n in range(60)],
+    "date": [date(1969, 12, 1) + timedelta(days=n) for n in range(60)],
+    "timestamptz": [datetime.fromtimestamp(n - 30 + n / 1e6, UTC) for n in range(60)],
+    "bool": (True, False),
+}
+"""Values by the type of a column of a key."""
+
+
+@pytest.mark.parametrize("type_", KEYS)
+def test_each_run_finds_its_own_row(type_: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In memory, among rows that its block has written, and in files."""
+
+    @on_a_loop
+    async def story() -> None:
+        together = _counted(monkeypatch)
+        values = [(value,) for value in KEYS[type_]]
+        async with running() as stack, connected(stack, 1) as (one,):
+            await one.execute(
+                f"create table v (a int, b {type_}, n int, primary key (b, a))".encode()
+            )
+            cursor = one.cursor()
+            await cursor.executemany(
+                "insert into v values (1, %s, 0), (2, %s, 0)", [v * 2 for v in values]
+            )
+            for rounds in (1, 2):
+                async with one.transaction():
+                    for _ in range(2):
+                        await cursor.executemany(
+                            "update v set n = n + 1 where a = 1 and b = %s", values
+                        )
+                        assert cursor.rowcount == len(values)
+                told = await all_rows(one, "select a, n, count(*) from v group by a, n order by a")
+                assert told == [(1, 2 * rounds, len(values)), (2, 0, len(values))]
+                await one.execute("optimize v")
+            await cursor.executemany("delete from v where a = 1 and b = %s", [*values, (None,)])
+            assert cursor.rowcount == len(values)
+            assert await all_rows(one, "select sum(a), sum(n) from v") == [(2 * len(values), 0)]
+            assert together() >= 6 * len(values)
+
+    story()
