@@ -34,7 +34,6 @@ def change_buffers(core: CoreState, message: BufferMessage) -> list[Effect]:
             return []
         case ReleaseSavepoint(number=number):
             txn.release(number)
-            core.locks.release_savepoint(txn.owner, txn.id, number, txn.innermost_savepoint)
             return []
         case RollbackTo(number=number, keeps_locks=keeps_locks):
             served = () if keeps_locks else core.locks.rollback_to(txn.owner, txn.id, number)

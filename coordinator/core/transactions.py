@@ -8,7 +8,8 @@ INVARIANTS
   X3  a transaction ends exactly once; what it held is released then.
   X4  after RollbackTo its writes and DDL are those of the savepoint; its timestamp and what it has
       read stay, but for the tables that it has locked since: they may change again, as far as its
-      level lets them. Savepoint 0 is its beginning and always there.
+      level lets them. Savepoint 0 is its beginning and always there. Savepoints are numbered
+      upwards, and no number comes again.
   X5  a staged file is named by its writes, or handed out once to be removed.
   X6  one whose DDL did not fit its own snapshot (K2 of `coordinator/core/catalog.py`) commits
       nothing, unless that is rolled back: the binder and the core disagree then, and nobody else
@@ -143,6 +144,7 @@ class Transaction:
     _undoable: list[tuple[Since, ReadPredicate | None, bool]] | None = None
     """What the statement has read, as long as it may begin again (X7)."""
     _savepoints: dict[int, _Mark] = field(default_factory=dict[int, _Mark])
+    _newest_savepoint: int = 0
     _overlays: int = 0
     _old_bytes: int = 0
 
@@ -331,8 +333,9 @@ class Transaction:
     # --- savepoints ----------------------------------------------------------------------------
 
     def savepoint(self, number: int) -> None:
-        """Remember where it stands; numbers ascend."""
-        assert number > max(self._savepoints, default=0), "X4: savepoints are numbered upwards"
+        """Remember where it stands."""
+        assert number > self._newest_savepoint, "X4: savepoints are numbered upwards"
+        self._newest_savepoint = number
         writes = {shard: own.mark() for shard, own in self.writes.items()}
         self._savepoints[number] = _Mark(
             writes,

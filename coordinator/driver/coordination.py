@@ -142,7 +142,7 @@ class Coordination(Protocol):
         ...
 
     def savepoint(self, txn: TransactionId, number: int) -> None:
-        """Remember writes and DDL under a number; numbers ascend from 1."""
+        """Remember writes and DDL under a number; numbers ascend from 1, none comes again."""
         ...
 
     def release(self, txn: TransactionId, number: int) -> None:

@@ -8,7 +8,9 @@
 INVARIANTS
   K1, K3, K4, K5 of the package, and
   T1  a lock is held until its transaction ends, or ROLLBACK TO a savepoint before it; or by the
-      session until it has unlocked it as often as it took it, or ends.
+      session until it has unlocked it as often as it took it, or ends. RELEASE changes nothing: no
+      number of a savepoint comes again (X4 of `transactions.py`), and one that is still open or is
+      to come is before a released one, with all that was locked since, or after it.
   T2  a tag that nobody holds and nobody waits for takes no memory.
 """
 
@@ -169,7 +171,7 @@ class LockQueue:
         """The request is granted."""
         for held in self.held:
             same = held.session == wanted.session and held.txn == wanted.txn
-            if same and held.mode == wanted.mode and held.savepoint <= wanted.savepoint:
+            if same and held.mode == wanted.mode:
                 held.count += 1
                 return
         taken = HeldLock(wanted.session, wanted.txn, wanted.mode, wanted.savepoint)
@@ -418,15 +420,6 @@ class LockTable:
     ) -> list[LockRequest]:
         """Give back what was taken since a savepoint; 0: since the transaction began (T1)."""
         return self._release(session, lambda held: held.txn == txn and held.savepoint >= savepoint)
-
-    def release_savepoint(
-        self, session: ConnectionId, txn: TransactionId, savepoint: int, outer: int
-    ) -> None:
-        """RELEASE: what was taken since belongs to the savepoint outside of it."""
-        for tag in self._by_session.get(session, ()):
-            for held in self._queues[tag].held:
-                if held.session == session and held.txn == txn and held.savepoint >= savepoint:
-                    held.savepoint = outer
 
     def drop_rows_and_tables(
         self, is_kept: Callable[[HeldLock], bool]

@@ -190,14 +190,11 @@ class Model:
     def release_savepoint(
         self, session: ConnectionId, txn: TransactionId, number: int, outer: int
     ) -> None:
-        """RELEASE."""
-        for table in dict.fromkeys(self.tags.values()):
-            table.release_savepoint(session, txn, number, outer)
+        """RELEASE: what was taken since belongs to the savepoint outside; no table is told (T1)."""
         for taken in self.taken.values():
             for one in taken:
                 if one.session == session and one.txn == txn and one.savepoint >= number:
                     one.savepoint = outer
-        self.check()
 
     def hold_for_group(self, tag: LockTag, mode: LockMode) -> None:
         """The group in flight holds a tag, if nobody holds it against its members."""

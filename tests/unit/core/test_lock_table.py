@@ -130,8 +130,7 @@ class Sessions:
         block = self._blocks[session]
         if block.single:
             return
-        # Numbers ascend among those that are open, and come again.
-        block.savepoints.append(max(block.savepoints, default=0) + 1)
+        block.savepoints.append(next(self._numbers))
 
     def _rollback_to(self, session: ConnectionId) -> None:
         block = self._blocks[session]
@@ -219,6 +218,7 @@ def test_circles_are_found() -> None:
 # --- planted bugs ---------------------------------------------------------------------------------
 
 SERVE, FITS, FIND = LockQueue.serve, LockQueue.fits, WaitGraph.find_circle
+HOLD = LockQueue.hold
 
 
 def _serve_one(self: LockQueue) -> list[LockRequest]:
@@ -263,6 +263,13 @@ def _beyond_savepoint(
     return self._release(session, lambda held: held.txn == txn and held.savepoint > savepoint)
 
 
+def _held_anew(self: LockQueue, wanted: LockRequest) -> None:
+    HOLD(self, wanted)
+    for held in self.held:
+        if (held.session, held.txn, held.mode) == (wanted.session, wanted.txn, wanted.mode):
+            held.savepoint = wanted.savepoint
+
+
 def _leave_unserved(self: LockTable, queue: LockQueue, wanted: LockRequest) -> list[LockRequest]:
     queue.waiting = [waiter for waiter in queue.waiting if waiter is not wanted]
     self.graph.end(wanted.session)
@@ -280,7 +287,7 @@ PLANTED: Mapping[str, tuple[Any, str, Callable[..., Any]]] = {
     "for key share waits in line": (LockQueue, "fits", _key_share_waits),
     "holders wait behind their waiters": (LockQueue, "entry_place", _at_the_end),
     "rollback to keeps locks": (LockTable, "rollback_to", _beyond_savepoint),
-    "released savepoints release": (LockTable, "release_savepoint", lambda *_: None),
+    "what is taken again goes with the newer savepoint": (LockQueue, "hold", _held_anew),
     "who gives up serves nobody": (LockTable, "_leave", _leave_unserved),
     "single statements wait for each other": (lock_table, "_are_one", lambda *_: False),
     "a landed group holds on": (LockTable, "group_landed", lambda _: []),
