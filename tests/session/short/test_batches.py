@@ -259,7 +259,7 @@ def test_a_batch_is_answered_the_same(seed: int) -> None:
             assert one[0] == other[0]
             assert _plain(one[1]) == _plain(other[1]), one[0]
         assert none == 0
-        assert some > 20
+        assert some > 0
 
     story()
 
