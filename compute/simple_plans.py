@@ -26,8 +26,9 @@ from sql.plan.nodes import (
     Sort,
 )
 from sql.plan.traverse import child_expressions, inputs, plan_expressions, plan_has_subquery
+from sql.plan.widening_casts import WIDENING_CASTS
 
-_UNCHANGED: Final = frozenset({"int2::int4", "int2::int8", "int4::int8", "varchar::text"})
+_UNCHANGED: Final = WIDENING_CASTS | {"varchar::text"}
 """Casts that leave every value what it is."""
 
 

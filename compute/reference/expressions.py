@@ -42,6 +42,7 @@ from sql.plan.nodes import (
     output_columns,
 )
 from sql.plan.renumbering import cte_scans, free_columns
+from sql.plan.widening_casts import WIDENING_CASTS
 from sql.rewrite.volatile_calls import unconditional_repeated_calls, with_call_columns
 from sql.types.sql_type import Value
 
@@ -127,6 +128,8 @@ def _column(id_: ColumnId, frame: Frame) -> Evaluator:
 
 
 def _call(expr: Call, frame: Frame, depth: int) -> Evaluator:
+    if expr.function.id in WIDENING_CASTS:
+        return compile_expression(expr.args[0], frame, depth)
     maker = implementations().get(expr.function.id)
     if maker is None:
         raise not_supported(f"{expr.function.kind.value} {expr.function.id}")

@@ -57,6 +57,7 @@ from sql.plan.nodes import (
     JoinKind,
     Limit,
     Logical,
+    Param,
     Plan,
     PlanColumn,
     Project,
@@ -71,6 +72,7 @@ from sql.plan.nodes import (
     With,
     output_columns,
 )
+from sql.plan.widening_casts import without_widening
 from sql.types.sql_type import SqlType, Value
 
 ReadScan: TypeAlias = Callable[[Scan], Sequence[Row]]
@@ -327,21 +329,27 @@ def _types(columns: Sequence[PlanColumn]) -> list[SqlType]:
 
 
 def _values(plan: Values, frame: Frame) -> Source:
-    """Rows of constants, by far the most common, are not compiled."""
+    """Rows of constants or of parameters, by far the most common, are not compiled."""
     if isinstance(plan.rows, ConstantRows):
         known = plan.rows.values
         return lambda: iter(known)
-    rows: list[Row | list[Evaluator]] = []
-    for exprs in plan.rows:
-        constants = [expr.value for expr in exprs if isinstance(expr, Const)]
-        complete = len(constants) == len(exprs)
-        rows.append(tuple(constants) if complete else compile_expressions(exprs, frame))
+    makers = [_row_maker(exprs, frame) for exprs in plan.rows]
+    given = frame.parameters
+    return lambda: (make(given) for make in makers)
 
-    def run() -> Iterator[Row]:
-        for row in rows:
-            yield row if isinstance(row, tuple) else tuple([expr(()) for expr in row])
 
-    return run
+def _row_maker(exprs: Sequence[Expr], frame: Frame) -> Callable[[Sequence[Value]], Row]:
+    """One row, made of the parameters."""
+    constants = [expr.value for expr in exprs if isinstance(expr, Const)]
+    if len(constants) == len(exprs):
+        known = tuple(constants)
+        return lambda _: known
+    bare = map(without_widening, exprs)
+    places = [expr.index - 1 for expr in bare if isinstance(expr, Param)]
+    if len(places) == len(exprs) > 1:
+        return itemgetter(*places)
+    made = compile_expressions(exprs, frame)
+    return lambda _: tuple([expr(()) for expr in made])
 
 
 def _count(value: Value, sqlstate: str, clause: str) -> int | None:

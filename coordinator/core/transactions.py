@@ -8,13 +8,11 @@ INVARIANTS
   X3  a transaction ends exactly once; what it held is released then.
   X4  after RollbackTo its writes and DDL are those of the savepoint; its timestamp and what it has
       read stay, but for the tables that it has locked since: they may change again, as far as its
-      level lets them. Savepoint 0 is its beginning and always there. Savepoints are numbered
-      upwards, and no number comes again.
+      level lets them. Savepoints have ascending numbers, none comes again; 0 is its beginning.
   X5  a staged file is named by its writes, or handed out once to be removed.
   X6  one whose DDL did not fit its own snapshot (K2 of `coordinator/core/catalog.py`) commits
       nothing, unless that is rolled back: the binder and the core disagree then, and nobody else
       pays for it.
-
   X7  a statement of a block that waits for a lock begins again, and what it had read is not part of
       the read set: its rows went to nobody.
 

@@ -82,6 +82,7 @@ _SASL, _SASL_CONTINUE, _SASL_FINAL = 10, 11, 12
 _INT16: Final = struct.Struct("!h")
 _UINT16: Final = struct.Struct("!H")
 _INT32: Final = struct.Struct("!i")
+_FORMATS: Final = frozenset({0, 1})
 _UINT32: Final = struct.Struct("!I")
 
 
@@ -276,16 +277,18 @@ def _bind(payload: bytes) -> Bind | None:
         count: int = _UINT16.unpack_from(payload, at)[0]
         at += 2
         values: list[bytes | None] = []
+        length_at, add = _INT32.unpack_from, values.append
         for _ in range(count):
-            length: int = _INT32.unpack_from(payload, at)[0]
+            length: int = length_at(payload, at)[0]
             at += 4
             if length < 0:
                 if length != -1:
                     return None
-                values.append(None)
+                add(None)
                 continue
-            values.append(payload[at : at + length])
-            at += length
+            end = at + length
+            add(payload[at:end])
+            at = end
         result_formats, at = _quick_formats(payload, at)
     except (struct.error, ValueError):
         return None
@@ -303,9 +306,8 @@ def _quick_formats(payload: bytes, at: int) -> tuple[tuple[int, ...], int]:
     if not count:
         return (), at
     formats = struct.unpack_from(f"!{count}h", payload, at)
-    for code in formats:
-        if code not in (0, 1):
-            raise ValueError(code)
+    if not _FORMATS.issuperset(formats):
+        raise ValueError(formats)
     return formats, at + 2 * count
 
 

@@ -6,6 +6,7 @@ from typing import Final
 from coordinator import session_errors as wrong
 from coordinator.pgwire.client_encodings import value_from_client
 from coordinator.pgwire.messages import TEXT_FORMAT, Bind
+from coordinator.pgwire.value_columns import ValueColumn, plain_column
 from coordinator.pgwire.values import PLAIN_DECODERS, decode_value
 from coordinator.variables.variables import Variables
 from sql.binder.resolve.type_names import unresolved_type
@@ -82,6 +83,56 @@ def decode_parameters(
         error.context = error.context or f"unnamed portal parameter ${len(values) + 1}"
         raise
     return tuple(values)
+
+
+class BatchDecoder:
+    """Decodes Binds of one statement that stand behind each other. How a parameter is decoded is
+    found once for all of them; types that come again and again, as in many rows of VALUES, are
+    decoded as columns. No setting changes in between.
+    """
+
+    def __init__(self, types: Sequence[SqlType], variables: Variables) -> None:
+        self._types = types
+        self._variables = variables
+        self._formats: tuple[int, ...] | None = None
+        self._columns: Sequence[ValueColumn] = ()
+
+    def decode(self, message: Bind) -> tuple[Value, ...]:
+        """See `decode_parameters`."""
+        if message.parameter_formats != self._formats:
+            self._formats = message.parameter_formats
+            self._columns = self._columns_of(self._formats)
+        try:
+            return tuple(self._decode(message.parameters))
+        except SqlError:
+            return decode_parameters(message, self._types, self._variables)  # says which it is
+
+    def _decode(self, given: Sequence[bytes | None]) -> Sequence[Value]:
+        columns, width = self._columns, len(self._columns)
+        if width == len(given):
+            return [
+                None if data is None else column.decode_one(data)
+                for column, data in zip(columns, given, strict=True)
+            ]
+        values: list[Value] = [None] * len(given)
+        for at, column in enumerate(columns):
+            values[at::width] = column.decode(given[at::width])
+        return values
+
+    def _columns_of(self, formats: Sequence[int]) -> Sequence[ValueColumn]:
+        """As few as the types and formats repeat."""
+        count = len(self._types)
+        codes = formats if len(formats) == count else (*formats, TEXT_FORMAT)[:1] * count
+        kinds = list(zip(self._types, codes, strict=True))
+        width = next(
+            (w for w in range(1, count) if count % w == 0 and kinds[w:] == kinds[:-w]), count
+        )
+        return [self._column(type_, code) for type_, code in kinds[:width]]
+
+    def _column(self, type_: SqlType, code: int) -> ValueColumn:
+        variables = self._variables
+        plain = plain_column(type_.name, code) if variables.encoding is None else None
+        return plain or ValueColumn(lambda data: _decoded(data, type_, code, variables))
 
 
 def _decoded(data: bytes, type_: SqlType, code: int, variables: Variables) -> Value:

@@ -20,7 +20,7 @@ from coordinator.execution.context import Done, Services, StatementRuns
 from coordinator.execution.dml.repeated_writes import RUNS_MAX
 from coordinator.pgwire.flights import BindFlight
 from coordinator.pgwire.messages import BindComplete, CommandComplete, NoData
-from coordinator.session.bind_parameters import check_counts, decode_parameters
+from coordinator.session.bind_parameters import BatchDecoder, check_counts
 from coordinator.session.client import Client
 from coordinator.session.named_objects import PreparedStatements
 from coordinator.session.portal import Portal, PreparedStatement
@@ -100,6 +100,7 @@ class RepeatedRuns:
         """The runs of the statement that come next, and their values (R2)."""
         catalog = self._services.coordination.newest_catalog
         types = latest_types(catalog, prepared.parameters)
+        decoder = BatchDecoder(types, self._variables)
         runs: list[BindFlight] = []
         sets: list[tuple[Value, ...]] = []
         for run in self._client.runs(RUNS_MAX - 1):
@@ -108,7 +109,7 @@ class RepeatedRuns:
             try:
                 bind = run.bind()
                 check_counts(bind, len(prepared.parameters))
-                sets.append(decode_parameters(bind, types, self._variables))
+                sets.append(decoder.decode(bind))
             except SqlError:
                 break
             runs.append(run)

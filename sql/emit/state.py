@@ -40,6 +40,7 @@ from sql.plan.nodes import (
     WindowCall,
     begins_at_partition_start,
 )
+from sql.plan.widening_casts import WIDENING_CASTS
 from sql.types.sql_type import SqlType, Value, format_type
 
 DEPTH_MAX: Final = 150
@@ -271,7 +272,7 @@ class Statement:
             case Param():
                 self.written.add(expr.index)
                 return (self.parameters[expr.index - 1],)
-            case Call() if expr.function.id in _WIDENING:
+            case Call() if expr.function.id in WIDENING_CASTS:
                 return self.known(expr.args[0])
             case _:
                 return None
@@ -341,10 +342,6 @@ TEXT_MAX: Final = 1 << 20
 """Characters of one expression. Templates repeat their arguments; larger texts take seconds to
 analyse.
 """
-
-
-_WIDENING: Final = frozenset({"int2::int4", "int2::int8", "int4::int8"})
-"""Casts that leave every value what it is: drivers send a small number as int2."""
 
 
 def _columns(call: EvaluatorCall) -> tuple[ColumnRef, ...]:

@@ -25,6 +25,7 @@ from sql.plan.traverse import (
     is_volatile_anywhere,
     is_volatile_expression,
 )
+from sql.plan.widening_casts import WIDENING_CASTS
 from sql.regex.like import like_ends_with_escape
 from sql.types.numeric import is_lossless_numeric_cast
 
@@ -33,7 +34,8 @@ _LIKE: Final = frozenset({"~~", "!~~", "~~*", "!~~*"})
 _OVERFLOWING: Final = frozenset({"+", "-", "*"})
 _WHOLE: Final = frozenset({"int2", "int4", "int8"})
 _NEVER_FAILING_CASTS: Final = frozenset(
-    {"int2::int4", "int2::int8", "int4::int8", "varchar::text", "bpchar::text"}
+    WIDENING_CASTS
+    | {"varchar::text", "bpchar::text"}
     | {f"{name}::{to}" for name in (*_WHOLE, "numeric") for to in ("float4", "float8")}
     | {"float4::float8"}
 )

@@ -22,6 +22,7 @@ from pglast.enums import A_Expr_Kind, BoolExprType
 from sql.parser.syntax import Node, is_a
 from sql.plan.constant_items import ITEMS_MIN, ConstantItems
 from sql.plan.nodes import BoolOp, Call, ColumnRef, Const, Expr, InList, Logical
+from sql.plan.widening_casts import WIDENING_CASTS
 from sql.types.sql_type import BOOL, Value
 
 ALIKE_MIN: Final = 32
@@ -164,7 +165,7 @@ def _is_int8(digits: str) -> bool:
 
 def _whole(item: Expr) -> Const | None:
     """A constant, also as a wider whole number."""
-    if isinstance(item, Call) and item.function.id in ("int4::int8", "int2::int4", "int2::int8"):
+    if isinstance(item, Call) and item.function.id in WIDENING_CASTS:
         (arg,) = item.args
         return Const(arg.value, item.type) if isinstance(arg, Const) else None
     return item if isinstance(item, Const) else None
