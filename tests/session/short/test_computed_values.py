@@ -69,6 +69,20 @@ OF_GIVEN = (
     ("insert into c values (%s, %s)", (1, LONG)),
 )
 
+BATCHES = (
+    ("insert into l values (%s, upper(%s))", ((1, "x"), (2, LONG), (3, "y"))),
+    ("insert into t values (%s, regexp_replace(%s, 'a', 'x'))", ((4, "a"), (5, LONG), (6, "b"))),
+    ("insert into l values (%s, repeat(%s, %s))", ((1, "x", 2), (2, "x", 100_000), (3, "y", 1))),
+    ("update t set s = regexp_replace(%s, 'a', 'x') where a = %s", (("a", 2), (LONG, 1), ("", 3))),
+    ("update t set s = upper(s) where a = %s", ((2,), (1,), (3,))),
+    (
+        "insert into t values (%s, 'x') on conflict (a) do update set s = upper(t.s)",
+        ((2,), (1,), (4,)),
+    ),
+    ("delete from t where a = %s and upper(s) = upper(s)", ((2,), (1,), (3,))),
+)
+"""Runs of one statement, one of which has a long value."""
+
 
 async def _filled(connection: Connection) -> None:
     for text in TABLES:
@@ -137,6 +151,29 @@ async def test_both_ways_do_the_same() -> None:
                     rows = await told.fetchall() if told.description else None
                     answers.append((told.statusmessage, rows, await _state(connection)))
                 assert answers[0] == answers[1], text
+
+
+@on_a_loop
+async def test_no_long_value_of_a_batch_is_computed_on_the_loop(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """And the batch comes to what its runs come to one by one."""
+    called = CalledFunctions(monkeypatch)
+    async with running() as stack, connected(stack, 1) as (one,):
+        await _filled(one)
+        for text, sets in BATCHES:
+            states: list[Sequence[Any]] = []
+            for times in range(3):
+                await _refilled(one)
+                await one.execute("insert into t values (2, 'u'), (3, 'v')")
+                called.here.clear()
+                called.elsewhere.clear()
+                async with one.transaction(), one.cursor() as cursor:
+                    for given in [sets] if times else [(alone,) for alone in sets]:
+                        await cursor.executemany(text.encode(), given)
+                assert (called.here, bool(called.elsewhere)) == ([], True), text
+                states.append(await _state(one))
+            assert states[1:] == states[:1] * 2, text
 
 
 @on_a_loop
