@@ -12,13 +12,14 @@ INVARIANTS
       ends before a key that comes again, and statements are left out whose constraints could tell
       the order (keys that move, rows that refer to their own table, parents of other rows).
   B2  if anything fails, nothing of the batch has happened: the caller runs one set after the other,
-      or the text of the rows, and what fails there says so.
+      or the text of the rows, and what fails there says so. Only sequences have moved then, as far
+      as the runs' own parameters could not tell that they are no batch.
 """
 
 import asyncio
 from bisect import bisect_right
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
@@ -40,6 +41,7 @@ from compute.reference.joins import KEY_TYPES
 from coordinator.core.short_writes.by_key import row_bytes
 from coordinator.driver.coordination import RequestRefused
 from coordinator.execution.context import Done, Execution, StatementRuns, stream_table
+from coordinator.execution.dml.arbiter_keys import ArbiterKeys
 from coordinator.execution.dml.modify_part import take_source_rows
 from coordinator.execution.dml.repeated_values import (
     is_given_at_once,
@@ -78,15 +80,16 @@ class NotRepeatable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Inserts:
-    """INSERT .. VALUES. `arbiters`: the columns of keys that decide about ON CONFLICT; `values`:
-    what its functions read.
+    """INSERT .. VALUES. `count`: of its rows; `values`: what its functions read; `keys`: those that
+    decide about ON CONFLICT.
     """
 
     modify: Modify
     plan: PreparedPlan
+    count: int
     values: ComputedValues | None
     maker: BatchMaker
-    arbiters: Sequence[tuple[int, ...]]
+    keys: ArbiterKeys
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,8 +171,10 @@ async def _insert(
     nbytes = 0
     first = statements[0]
     of_each = runs.statements or (prepared,)
-    given = await values_of_runs(execution, of_each, runs)
     moves = not all(map(is_given_once, of_each))
+    if moves and not runs.is_one:
+        runs = _fitting(runs, first, len(prepared.supplied))
+    given = await values_of_runs(execution, of_each, runs)
     turns = begun_turns()
     for number, values in enumerate(runs.sets):
         execution.parameters = (*values, *next(given))
@@ -180,11 +185,11 @@ async def _insert(
             await turns.give_way()
         made = statement.plan.rows(execution.parameters)
         nbytes += sum(map(row_bytes, made))
-        keys = () if runs.is_one else _arbiter_values(statement, made)
+        keys = () if runs.is_one else statement.keys.of(made)
         is_full = nbytes > _BYTES_MAX or len(rows) + len(made) > _ROWS_MAX
-        if not seen.isdisjoint(keys) or (number and is_full and not runs.is_one):
-            if moves:
-                raise NotRepeatable  # its sequences have moved
+        if moves and not seen.isdisjoint(keys):
+            raise NotRepeatable  # keys that sequences make, which have moved
+        if not seen.isdisjoint(keys) or (number and is_full and not (runs.is_one or moves)):
             break
         seen.update(keys)
         rows += made
@@ -201,14 +206,24 @@ async def _insert(
     return counts
 
 
-def _arbiter_values(statement: _Inserts, rows: Sequence[Row]) -> Sequence[Hashable]:
-    """What decides about ON CONFLICT, of rows that have it."""
-    return [
-        (columns, tuple([row[ordinal] for ordinal in columns]))
-        for columns in statement.arbiters
-        for row in rows
-        if all(row[ordinal] is not None for ordinal in columns)
-    ]
+def _fitting(runs: StatementRuns, inserts: _Inserts, supplied: int) -> StatementRuns:
+    """As many runs as are a batch by their own parameters; nothing is taken from sequences yet.
+    `supplied`: the number of runtime parameters.
+    """
+    rows = nbytes = 0
+    seen: set[Hashable] = set()
+    for number, values in enumerate(runs.sets):
+        parameters = (*values, *(None,) * supplied)
+        if inserts.values is not None and not inserts.values.are_few(parameters):
+            raise NotRepeatable
+        rows += inserts.count
+        nbytes += row_bytes(values)
+        keys = inserts.keys.early(parameters)
+        is_full = rows > _ROWS_MAX or nbytes > _BYTES_MAX
+        if not seen.isdisjoint(keys) or (number and is_full):
+            return replace(runs, sets=runs.sets[:number])
+        seen.update(keys)
+    return runs
 
 
 async def _change(
@@ -322,7 +337,8 @@ def _inserts(modify: Modify, own: int) -> _Inserts | None:
     if values is not None and values.may_grow:
         return None
     maker = BatchMaker([column.type for column in table.columns], stored_schema(table))
-    return _Inserts(modify, PreparedPlan(source), values, maker, arbiters)
+    keys = ArbiterKeys(source, arbiters, own)
+    return _Inserts(modify, PreparedPlan(source), len(source.rows), values, maker, keys)
 
 
 def _uses_parameters(plan: Plan, own: int) -> bool:

@@ -365,3 +365,25 @@ def test_each_run_finds_its_own_row(type_: str, monkeypatch: pytest.MonkeyPatch)
             assert together() >= 6 * len(values)
 
     story()
+
+
+@on_a_loop
+async def test_a_batch_ends_before_it_takes_values_of_sequences(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Runs that the batch has no room for, or whose key comes again, have taken none."""
+    async with running() as stack, connected(stack, 1) as (one,):
+        await one.execute("create table s (a serial, b int)")
+        await one.execute("create table u (a serial, b int unique, c text)")
+        together = _counted(monkeypatch)
+        many = f"insert into s (b) values {', '.join(['(%s)'] * 128)}".encode()
+        upsert = b"insert into u (b, c) values (%s, %s) on conflict (b) do update set c = 'again'"
+        async with one.transaction(), one.cursor() as cursor:
+            await cursor.executemany(many, [[n] * 128 for n in range(40)])
+            assert together() >= 20
+            await cursor.executemany(upsert, [(n % 140, "x") for n in range(150)])
+        assert await all_rows(one, "select max(a), count(*) from s") == [(5_120, 5_120)]
+        assert await all_rows(one, "select max(a), count(*) from u") == [(140, 140)]
+        assert await all_rows(one, "select count(*) from u where c = 'again'") == [(10,)]
+        assert await all_rows(one, "select nextval('u_a_seq')") == [(151,)]
+        assert together() >= 150
