@@ -7,8 +7,9 @@
 
 INVARIANTS
   Z1  a row counts only if it is live in the given view; the index itself only names candidates.
-  Z2  memory is bounded by TAIL_ROWS_MAX, and by CACHED_BYTES_MAX for columns of files. Filters of
-      files (`bloom_filters.py`) are small and stay when the columns are evicted.
+  Z2  memory is bounded by TAIL_ROWS_MAX, beyond which only the dictionary of the newest look-up
+      stays, and by CACHED_BYTES_MAX for columns of files; those that were used longest ago go
+      first. Filters of files (`bloom_filters.py`) are small and stay when the columns are evicted.
   Z3  a look-up passes the slices that no whole view has shown that was looked at, and is not newer.
       Such a view showed all that later ones show of its commits: what is deleted does not return.
 """
@@ -316,12 +317,21 @@ class KeyIndex:
                 columns = self._file_columns(view.shard, file.file, key)
             if columns is None or not (may_read or columns.is_ordered):
                 return None
-            for row in columns.having(key, at_most):
+            rows = columns.having(key, at_most)
+            if rows:
+                self._used(place)
+            for row in rows:
                 if row < file.row_limit and row not in file.deleted:
                     found.append((file.file.name, row))
                     if is_unique:
                         return found
         return found
+
+    def _used(self, place: _ColumnsOfFile) -> None:
+        """Columns have given a row (Z2)."""
+        with self._lock:
+            if place in self._columns:
+                self._columns.move_to_end(place)
 
     def _inline_columns(
         self, shard: ShardId, part: InlineSlice, key: SingleKey, *, may_read: bool

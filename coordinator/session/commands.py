@@ -245,6 +245,7 @@ class Commands:
     async def end_implicit(self) -> None:
         """Sync, the end of a string: commit what no block holds (C1)."""
         self._transaction.grouped = False
+        self._repeated.singly = 0
         if not self._transaction.in_block:
             await self.portals.end()
             await self._transaction.commit()

@@ -56,15 +56,15 @@ class RepeatedRuns:
         self._runner = runner
         self._statements = statements
         self._counting = counting
-        self._singly = 0
-        """How many runs of a batch that has failed are still to come."""
+        self.singly = 0
+        """How many runs of a batch that has failed are still to come, before the next Sync."""
 
     async def run(self, portal: Portal) -> bool:
         """Run a portal that was bound and not run, and the runs behind it; False: nothing has
         happened (R1).
         """
-        if self._singly:
-            self._singly -= 1
+        if self.singly:
+            self.singly -= 1
             return False
         prepared = portal.prepared
         if not isinstance(prepared.statement.node, _WRITES) or prepared.columns is not None:
@@ -84,7 +84,7 @@ class RepeatedRuns:
         request = Request(read, prepared.declared, prepared.columns)
         tags = await self._runner.run_repeatedly(request, execution)
         if tags is None:
-            self._singly = len(runs)
+            self.singly = len(runs)
             return False
         self._transaction.grouped = True
         self._counting.count_batch(prepared.statement, execution, began, tags)

@@ -65,6 +65,8 @@ class _ShardRows:
         self.encoder: RowEncoder | None = None
         self._is_told = False
         """Whether others were told of a part (E2)."""
+        self.looked_at = 0
+        """How many rows members have looked for, or passed over (E4)."""
 
     def for_member(self, write: WriteByKey, session: ConnectionId) -> CurrentRows:
         """The rows, found as this member finds them."""
@@ -78,6 +80,7 @@ class _ShardRows:
         if known is not None:
             return None if known.values is None else known
         assert self._member is not None, "E1: a member looks"
+        self.looked_at += 1
         found = self._member.finder.find(self._view, key, values)
         if found is None:
             return None
@@ -93,6 +96,7 @@ class _ShardRows:
         chosen: list[tuple[CurrentRow, RowValues]] = []
         held = self._locks.rows
         for identity, shown in wanted.candidates(self._view):
+            self.looked_at += 1
             if identity in self._gone:
                 continue
             tag = held.tag_at(self.state.shard, identity)
@@ -207,7 +211,11 @@ class ShortWritesOfGroup:
                 raise CannotEvaluate
             schema = self.schema_of(write.table) if state.definitions else None
             known = self._rows[shard] = _ShardRows(state, schema, self.locks)
-        changes = write.evaluate(known.for_member(write, session))
+        looked_at = known.looked_at
+        try:
+            changes = write.evaluate(known.for_member(write, session))
+        finally:
+            self.work += max(0, known.looked_at - looked_at - 1)
         if not may_pass_locks:
             blocked = self._lock_in_the_way(known, session, changes)
             if blocked is not None:

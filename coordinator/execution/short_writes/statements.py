@@ -189,7 +189,7 @@ class Upsert(ShortWrite):
     def evaluate(self, rows: CurrentRows) -> Sequence[ChangedRow]:
         """See WriteByKey."""
         made: set[KeyPlace] = set()
-        met: set[int] = set()
+        met: dict[int, CurrentRow] = {}
         changes: list[ChangedRow] = []
         for row in self.rows:
             existing = self._existing(row, rows, made)
@@ -199,7 +199,7 @@ class Upsert(ShortWrite):
                 take_keys(self.others, row, rows, made)
                 changes.append(self.change(None, row))
             elif self.update is not None and existing.values is not None:
-                met.add(id(existing))
+                met[id(existing)] = existing  # kept, so that no other gets its address
                 new = self.update.row(self.parameters, (0, *existing.values, *row))
                 if new is not None:
                     changes.append(self.change(existing, self.target.computed(new[1:])))

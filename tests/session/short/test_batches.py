@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, timedelta
 from uuid import UUID
 
+import psycopg
 import pytest
 
 from coordinator.execution.context import ExecutionLimits
@@ -387,3 +388,19 @@ async def test_a_batch_ends_before_it_takes_values_of_sequences(
         assert await all_rows(one, "select count(*) from u where c = 'again'") == [(10,)]
         assert await all_rows(one, "select nextval('u_a_seq')") == [(151,)]
         assert together() >= 150
+
+
+@on_a_loop
+async def test_what_a_failed_batch_leaves_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs behind an error are skipped up to Sync; those of the next batch are done at once."""
+    async with running() as stack, connected(stack, 1) as (one,):
+        await one.execute("create table t (a int primary key check (a <> 3))")
+        insert = "insert into t values (%s)"
+        together = _counted(monkeypatch)
+        with pytest.raises(psycopg.errors.CheckViolation):
+            async with one.transaction(), one.cursor() as cursor:
+                await cursor.executemany(insert, [(n,) for n in range(150)])
+        before = together()
+        async with one.transaction(), one.cursor() as cursor:
+            await cursor.executemany(insert, [(n,) for n in range(10, 150)])
+        assert together() - before > 100

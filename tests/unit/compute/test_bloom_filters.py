@@ -21,6 +21,7 @@ from compute.access.bloom_filters import (
 )
 from compute.access.key_index import KeyIndex
 from compute.access.key_predicates import NewKeys, SingleKey
+from compute.access.sorted_keys import SortedKeys
 from sql.catalog.catalog import Column, Key, Table
 from sql.types.sql_type import INT8, TEXT
 from storage.batch import DataFile, FileSlice, ShardView
@@ -221,3 +222,35 @@ def test_a_key_is_found_in_whichever_file_has_it(monkeypatch: pytest.MonkeyPatch
             assert index.places(view, key, may_read=True) == live
             first = index.places(view, key, may_read=True, is_unique=True)
             assert first == live[:1]
+
+
+def test_columns_that_were_used_longest_ago_go_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Z2; also what reads by key look at is used."""
+    fields = [column.field for column in NUMBERED.columns]
+    content = {
+        f"f{n}.parquet": pa.table([pa.array(range(n * 1_000, n * 1_000 + 1_000))], names=fields)
+        for n in range(6)
+    }
+    room = 5 * SortedKeys(content["f0.parquet"]).nbytes
+    monkeypatch.setattr(key_index, "CACHED_BYTES_MAX", room)
+
+    def read_columns(_shard: ShardId, file: DataFile, names: Sequence[str]) -> pa.Table:
+        return content[file.name].select(list(names))
+
+    def no_rows(*_: object) -> pa.Table:
+        raise AssertionError("nobody wants rows")
+
+    index = KeyIndex(read_columns, no_rows)
+    pattern = SingleKey(NUMBERED, NUMBERED.keys[0], (0,))
+
+    def find(number: int, *, may_read: bool) -> object:
+        name = f"f{number // 1_000}.parquet"
+        file = DataFile(Source(name), 1_000, 1, '{"numRecords":1000}')
+        slices = (FileSlice(file, 1_000, BitMap64()),)
+        view = ShardView(ShardId("t2"), content[name].schema, "v", slices, ())
+        return index.places(view, pattern.having((number,)), may_read=may_read)
+
+    for number in (0, 1_000, 2_000, 3_000, 4_000, 0, 5_000):
+        assert find(number, may_read=True) == [(f"f{number // 1_000}.parquet", 0)]
+    assert find(1_000, may_read=False) is None
+    assert find(1, may_read=False) == [("f0.parquet", 1)]

@@ -142,6 +142,14 @@ def insert(number: int, n: int) -> Change:
     return Change(make)
 
 
+def look_for(numbers: Sequence[int]) -> Change:
+    def make(rows: CurrentRows) -> Sequence[ChangedRow]:
+        assert not any(rows.find(TABLE.keys[0], (number,)) for number in numbers)
+        return ()
+
+    return Change(make)
+
+
 def delete(number: int) -> Change:
     def make(rows: CurrentRows) -> Sequence[ChangedRow]:
         row = rows.find(TABLE.keys[0], (number,))
@@ -337,6 +345,20 @@ def test_a_gather_stops_when_it_has_done_enough() -> None:
     first, second = queue.gather(), queue.gather()
     assert len(first.members) == GATHER_WORK_MAX // 2
     assert len(second.members) == GATHER_WORK_MAX // 2
+
+
+def test_rows_that_are_only_looked_at_count_too() -> None:
+    """E4: those that SKIP LOCKED passes over, and those that come to nothing."""
+    queue = Queue()
+    for _ in range(GATHER_WORK_MAX):
+        queue.change(take(7, limit=3))
+    passed = len(queue.gather().members)
+    queue = Queue()
+    for _ in range(GATHER_WORK_MAX):
+        queue.change(look_for(range(10, 20)))
+    looked = len(queue.gather().members)
+    assert passed < GATHER_WORK_MAX
+    assert looked <= GATHER_WORK_MAX // 10 + 1
 
 
 def test_a_group_that_was_passed_over_is_evaluated_again() -> None:
