@@ -1,4 +1,4 @@
-"""Sorted key columns of a data file: find the rows of a key by binary search.
+"""Sorted key columns of a file or slice: find the rows of a key by binary search.
 
 INVARIANTS
   O1  `among` answers as `NewKeys.among` does; sorting only finds candidates.
@@ -30,7 +30,7 @@ class TooManyRows(Exception):
 
 
 class SortedKeys:
-    """The key columns of all rows of a file. `once`: not sorted, as they are read once."""
+    """The key columns of all rows of a file or slice. `once`: not sorted, as they are read once."""
 
     def __init__(self, rows: pa.Table, *, once: bool = False) -> None:
         self.rows = rows

@@ -20,7 +20,7 @@ INVARIANTS
   G7  nobody passes an earlier member of its own session: who comes after one that waits waits, and
       who comes after one that has left the queue leaves it, too, to go again in order.
   G8  members that write inputs of maintained views leave the queue as units of lanes, and come back
-      with the deltas of the views. They join a group whole or not at all (N1 to N8 of `views`).
+      with the deltas of the views, and join a group whole or not at all (`views/lanes.py`).
   G9  where several commit at a time, a group waits a moment for them (`commit_delay.py`).
 """
 

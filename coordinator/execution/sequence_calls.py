@@ -6,8 +6,9 @@ Calls before the statement fill its runtime parameters; calls for each row are t
 `sql/binder/expressions/row_calls.py`.
 
 INVARIANTS
-  V1  a sequence value that a statement takes is used up, also if the statement fails; a statement
-      that starts again by itself takes new values.
+  V1  a sequence value that a statement takes is used up, also if the statement fails. A statement
+      that starts again by itself takes new values, after those that a short way has taken for it
+      (V4 of `short_writes/given_values.py`).
   V2  calls are made in the order of rows, those of a row in the order of the statement.
 """
 

@@ -11,10 +11,10 @@ INVARIANTS
       the order of the statements. What is in a block is answered by `short_blocks.py`.
   Y3  what is answered is what the general way would: the statement was bound under the present
       catalog and settings, and the client was promised these columns.
-  Y4  nothing is answered here while the log has a record of each statement. Of slow ones only, it
-      has those that were slow here (L2 of `statement_log.py`).
+  Y4  nothing is answered here while the log has a record of each statement. If it has records of
+      slow ones only, those that were slow here are among them (L2 of `statement_log.py`).
 
-Flights that wait for a commit are answered by the session's task (`short_commits.py`).
+Flights that wait for a commit are those of `short_commits.py`.
 
 Not here: which queries are short (`execution/short_read.py`), bytes (`pgwire/flights.py`).
 """

@@ -6,7 +6,7 @@
 INVARIANTS
   W1  a flight stays where it is until its fate is known. If it has met a conflict or a lock,
       nothing has happened, and the general way begins anew.
-  W2  what fails otherwise may have happened, and is not tried again: the client hears that it did.
+  W2  what fails otherwise may have happened, and is not tried again: the client gets the error.
   W3  what is answered is what the general way would (Y3 of `short_answers.py`); a statement that
       takes values of sequences goes there (V4 of `short_writes/given_values.py`).
 
@@ -354,7 +354,7 @@ class ShortCommits:
             return None
         if known.insert is not None:
             return self._insert(known, known.insert, values)
-        assert known.write is not None, "it is one or the other"
+        assert known.write is not None, "a write outside of blocks has one of them"
         return self._change(known, known.write, values, shape)
 
     def _insert(

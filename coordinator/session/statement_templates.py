@@ -115,7 +115,7 @@ class StatementTemplates:
         try:
             return self._known(shape, catalog, literals)
         except SqlError:
-            return None  # T3, T4: its own text says what is wrong
+            return None  # its own text says what is wrong (T3, T4 of `literal_templates.py`)
 
     async def rows(self, text: str) -> FilledRows | None:
         """The text as rows of an INSERT, each a template filled in; None if not all of them are."""
@@ -145,7 +145,7 @@ class StatementTemplates:
                         return None
                     sets.append(values)
             except SqlError:
-                return None  # T3, T4
+                return None  # see `find`
             return sets
 
         sets = await aside_if(is_large, filled)

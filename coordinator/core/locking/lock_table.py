@@ -302,7 +302,8 @@ class LockTable:
     def is_against(self, session: ConnectionId, tag: LockTag, mode: LockMode) -> bool:
         """Whether a single statement must not take this now: somebody holds it, or waits for it.
 
-        What the group in flight holds does not count: nothing is gathered beside it.
+        What the group in flight holds does not count: nothing is gathered beside it. Nor does what
+        units of lanes hold: nobody else changes their tables meanwhile (N1 of `views/lanes.py`).
         """
         queue = self._queues.get(tag)
         if queue is None:

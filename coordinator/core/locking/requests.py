@@ -1,6 +1,6 @@
 """Handle the messages about locks: acquire, cancel, release; serve those whose turn it is.
 
-Functions over the core's state; the invariants are those of the package (K1 to K5).
+Functions over the core's state; the invariants are those of the package (K1 to K6).
 """
 
 from collections.abc import Iterable, Mapping, Sequence

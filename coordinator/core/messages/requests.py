@@ -281,7 +281,7 @@ class InsertRows:
 @fast_dataclass(frozen=True, slots=True)
 class ChangeByKey:
     """A whole transaction that changes rows by key. Reply Committed, Blocked (then there is none)
-    or Refused; STALE if the general way has to say what becomes of it (E5 of `short_writes.py`).
+    or Refused; STALE if the general way has to say what becomes of it (E5 of `short_writes`).
     """
 
     request: RequestId

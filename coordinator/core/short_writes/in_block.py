@@ -236,7 +236,8 @@ def _take_locks(
     chosen: Mapping[LockMode, Sequence[CurrentRow]],
 ) -> bool:
     """Take the locks of the table, of the rows that SKIP LOCKED has chosen, and of those that go or
-    change; False: the table's is not free. Raises _NotFree.
+    change. False: the table's or that of a chosen row is not free, or a row is the transaction's
+    own. Raises _NotFree.
     """
     locks = message.change.locks
     if not core.settings.locks:

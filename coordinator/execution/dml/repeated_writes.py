@@ -259,7 +259,7 @@ async def _change(
     rows: list[Row] = []
     counts: list[int] = []
     turns = begun_turns()
-    assert found is not None, "R2: who may read files answers"
+    assert found is not None, "who may read files answers (R2 of `point_reads.py`)"
     for key, values in zip(wanted, sets, strict=True):
         old = [found[key]] if key in found else []
         made = await run_point_plan(execution, reading, old, values)

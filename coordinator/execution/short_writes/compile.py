@@ -1,7 +1,7 @@
 """Compile statements that fit the short way; the others go the general one (I1, I2).
 
-A statement fits if it changes rows of one table by a whole unique key that is no deferrable one,
-and neither it nor the table has anything beyond plain columns and such keys.
+A statement fits if it changes rows of one table by a whole unique key that is no deferrable one, or
+inserts them, and neither it nor the table has anything beyond plain columns and such keys.
 """
 
 from collections.abc import Callable, Sequence
